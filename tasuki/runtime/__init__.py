@@ -1,0 +1,1 @@
+"""Where everything is joined. Knows every room; no room knows it."""

@@ -1,0 +1,60 @@
+"""Wake-ups. Losing one costs latency, never correctness: whoever waits also knows when to look again.
+
+Two kinds of listeners: *subscribers* (polls) are woken at every ring of their topic; *waiters* (long polls) take
+turns, first come first served: a ring for k messages wakes k of them.
+"""
+
+import asyncio
+from collections import defaultdict, deque
+
+
+class Bell:
+    """All topics of one node. Lives on the loop thread."""
+
+    def __init__(self) -> None:
+        self._subscribers: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
+        self._waiters: dict[str, deque[asyncio.Future[bool]]] = {}
+
+    def subscribe(self, topics: tuple[str, ...]) -> asyncio.Event:
+        """Answer an event that is set at every ring of any of `topics`; the owner clears it."""
+        event = asyncio.Event()
+        for topic in topics:
+            self._subscribers[topic].append(event)
+        return event
+
+    def ring(self, topic: str, times: int = 1) -> None:
+        """Wake all subscribers of `topic` and its first `times` waiters."""
+        for event in self._subscribers.get(topic, ()):
+            event.set()
+        waiters = self._waiters.get(topic)
+        while waiters and times > 0:
+            waiter = waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(True)
+                times -= 1
+        if waiters is not None and not waiters:
+            del self._waiters[topic]
+
+    async def wait(self, topic: str, timeout_s: float | None) -> bool:
+        """Wait in turn for a ring of `topic`; False when the time is up first."""
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(topic, deque()).append(waiter)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await waiter
+        except TimeoutError:
+            return False
+        finally:
+            if not waiter.done():
+                waiter.cancel()
+            elif not waiter.cancelled() and waiter.result() and asyncio.current_task() is not None:
+                pass
+            queue = self._waiters.get(topic)
+            if queue is not None and waiter in queue:
+                queue.remove(waiter)
+                if not queue:
+                    del self._waiters[topic]
+
+    def waiting(self, topic: str) -> int:
+        """Answer how many wait for `topic` (for the tests and `doctor`)."""
+        return len(self._waiters.get(topic, ()))

@@ -1,0 +1,186 @@
+"""How rooms reach each other. Everything here happens inside the caller's unit: together or not at all.
+
+Each room plugs in what it offers when the node is built; nobody imports anybody.
+
+=================  ====================================================================================
+plug               offered by
+=================  ====================================================================================
+integrations       queues `sqs:sendMessage`, tasks `ecs:runTask`, machines `states:startExecution`
+watchers           machines (`machines`): told when a task or child execution it watches has ended
+sources            queues: taken from by pipes
+targets            machines: given to by pipes
+credentials        tasks: the key of a running task
+handovers          handovers: the record of what was passed on
+=================  ====================================================================================
+
+`watcher` is a string `ROOM:KEY`, chosen by the caller and handed back untouched: `finished(tx, watcher, outcome)`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from tasuki.store.store import Tx
+from tasuki.values.errors import DomainError
+from tasuki.values.instant import Instant
+from tasuki.values.operations import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """On whose behalf an integration is called.
+
+    `idempotency` is the same for a repeat of the same attempt (execution, visit, attempt) and for no other: a room
+    that starts something must not start it twice for one. `watcher` is set when the caller wants to be told of the
+    end (`.sync`). `trace` is the correlation id (`Root=1-...`), carried on to whatever is started.
+    """
+
+    account: str
+    region: str
+    idempotency: str
+    trace: str
+    watcher: str | None = None
+    origin: str = ""
+    """The ARN of the execution or pipe that calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An integration's answer.
+
+    `output` is the response in the service's own member names, PascalCase, timestamps already as Step Functions shows
+    them. `handle` names what was started, for `cancel`.
+    """
+
+    output: dict[str, Any]
+    handle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How watched work ended: `output` (the service's description of it, PascalCase) and whether it succeeded.
+
+    `error` is the Step Functions error name when it did not; the cause is then the JSON text of `output`, unless
+    `cause` says otherwise.
+    """
+
+    succeeded: bool
+    output: dict[str, Any]
+    error: str = "States.TaskFailed"
+    cause: str | None = None
+
+
+class Integration(Protocol):
+    """Something a Task state or a pipe can call.
+
+    `call` raises the room's `DomainError`, which the machine turns into `error_prefix` + the code.
+    """
+
+    error_prefix: str
+
+    def call(self, tx: Tx, parameters: dict[str, Any], caller: Caller) -> Answer:
+        """Do it, in this unit."""
+
+    def cancel(self, tx: Tx, handle: str, cause: str) -> None:
+        """Stop what was started (best effort, as AWS does on abort and timeout)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A message taken from a source: `record` is the source's JSON shape (SQS: messageId, receiptHandle, body, ...)."""
+
+    id: str
+    record: dict[str, Any]
+    trace: str
+    sent: Instant
+
+
+class Source(Protocol):
+    """A queue, as a pipe sees it."""
+
+    def check(self, tx: Tx, arn: str) -> str | None:
+        """Answer None if the source exists, else why not."""
+
+    def peek(self, tx: Tx, arn: str) -> tuple[int, Instant | None]:
+        """Answer (messages receivable now, at most some thousands; when the next one becomes receivable). Reads only."""
+
+    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
+        """Claim up to `limit` messages as a receive does (counts, dead-letter redrive included)."""
+
+    def delete(self, tx: Tx, arn: str, receipts: Sequence[str]) -> None:
+        """Delete received messages by receipt handle."""
+
+    def release(self, tx: Tx, arn: str, receipts: Sequence[str], delay_ms: int) -> None:
+        """Give received messages back: receivable again after `delay_ms`."""
+
+
+class Target(Protocol):
+    """A machine, as a pipe sees it."""
+
+    def check(self, tx: Tx, arn: str, parameters: dict[str, Any]) -> str | None:
+        """Answer None if the target takes deliveries with these TargetParameters, else why not."""
+
+    def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
+        """Start an execution with JSON text `payload`, in this unit; answer its ARN.
+
+        With a `name`, a second delivery under that name answers the first one's ARN and starts nothing.
+        Raises `DomainError` (throttled, too large, machine gone).
+        """
+
+
+class Watcher(Protocol):
+    """A room that is told how watched work ended."""
+
+    def finished(self, tx: Tx, key: str, ending: Ending) -> None:
+        """Take note. Telling twice, or about what no longer waits, is harmless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What was passed on: one row per message or delivery, with every attempt's outcome."""
+
+    source: str
+    source_id: str
+    via: str
+    target: str
+    target_id: str
+    trace: str
+    outcome: str
+    """`DELIVERED`, `FILTERED`, or `FAILED: reason`."""
+
+
+CredentialLookup: TypeAlias = Callable[[Tx, str], "tuple[str, Principal] | None"]
+"""Access key id to (secret, principal)."""
+
+
+@dataclass(slots=True)
+class Switchboard:
+    """The plugs. Filled once by `runtime/node.py`, before the first request."""
+
+    integrations: dict[str, Integration] = field(default_factory=dict)
+    watchers: dict[str, Watcher] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
+    """By the service part of the ARN (`sqs`)."""
+    targets: dict[str, Target] = field(default_factory=dict)
+    """By the service part of the ARN (`states`)."""
+    credentials: list[CredentialLookup] = field(default_factory=list)
+    record: Callable[[Tx, Handover], None] = lambda _tx, _handover: None
+
+    def finished(self, tx: Tx, watcher: str, ending: Ending) -> None:
+        """Tell `ROOM:KEY` how its work ended."""
+        room, _, key = watcher.partition(":")
+        self.watchers[room].finished(tx, key, ending)
+
+    def credential(self, tx: Tx, access_key: str) -> tuple[str, Principal] | None:
+        """Find the secret and principal of an access key among all that rooms gave out."""
+        for lookup in self.credentials:
+            found = lookup(tx, access_key)
+            if found is not None:
+                return found
+        return None
+
+
+class UnknownIntegration(DomainError):
+    """A Task names something that no room offers."""
+
+    code = "States.Runtime"

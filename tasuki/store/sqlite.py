@@ -1,0 +1,374 @@
+"""SQLite: one writer with group commit, snapshot readers.
+
+Theory of operation::
+
+    write(unit) ──► pending ──► one open transaction per group, units inline on the loop thread
+                                  │ each unit in its own savepoint; a failing one rolls back alone
+                                  ▼
+                                COMMIT (synchronous=NORMAL: into the WAL, not yet forced)
+                                  │ bells ring; the next group may run
+                                  ▼
+                     flusher thread: fdatasync(WAL) ──► replies are released, in order
+
+A writer thread would fight the loop thread for the interpreter lock at every statement; inline units don't
+(HOUSE.md section 9). A reply therefore waits for one fdatasync that it shares with everybody in its group and
+often with the groups behind it. Reads run inline on their own connection and, since they may see a commit that
+is not yet forced, are released with the same flush.
+
+Checkpoints are PASSIVE, on the flusher thread, after a flush: nobody waits for them.
+
+After a failed unit `in_transaction` is checked: a full disk rolls back the *whole* transaction, savepoints
+included; then every unit of the group fails with `StoreFull` and none was acknowledged. After a failed COMMIT
+the same. After a failed fdatasync nobody knows what is on disk: nothing is acknowledged and `on_fatal` ends the
+node.
+"""
+
+import asyncio
+import fcntl
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Generic
+
+import apsw
+
+from tasuki.store.migrations import migrations
+from tasuki.store.store import Params, Row, T, Unit
+from tasuki.values.chance import Chance
+from tasuki.values.errors import StoreBusy, StoreError, StoreFull, StoreNewer
+from tasuki.values.instant import Clock, Instant
+
+APPLICATION_ID = 0x7A5C1
+CHECKPOINT_PAGES = 4_000
+"""WAL pages (16 MiB) after which the flusher copies them into the database file."""
+STALL_PAGES = 64_000
+"""WAL pages (256 MiB) after which the writer itself waits for a full checkpoint: better slow than without bound."""
+MAX_GROUP = 256
+"""Units per commit, so that no reply waits for an unbounded line before it."""
+
+_BROKEN = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NotADBError)
+"""What concerns the file and not the unit."""
+
+
+class SqliteTx:
+    """A unit's view of the one writer (or of a reader)."""
+
+    __slots__ = ("_connection", "_execute", "chance", "now", "real_now", "rings")
+
+    def __init__(self, connection: apsw.Connection, now: Instant, real_now: Instant, chance: Chance) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self.now = now
+        self.real_now = real_now
+        self.chance = chance
+        self.rings: list[tuple[str, int]] = []
+
+    def all(self, sql: str, params: Params = ()) -> list[Row]:
+        """Run a statement and answer all its rows."""
+        return self._execute(sql, params).fetchall()
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        """Run a statement and answer its first row, or None."""
+        rows = self._execute(sql, params).fetchall()
+        return rows[0] if rows else None
+
+    def run(self, sql: str, params: Params = ()) -> int:
+        """Run a statement and answer how many rows it changed."""
+        self._execute(sql, params)
+        return self._connection.changes()
+
+    def many(self, sql: str, rows: Sequence[Params]) -> None:
+        """Run one statement for each of `rows`."""
+        self._connection.executemany(sql, rows)
+
+    def ring(self, topic: str, times: int = 1) -> None:
+        """Ring the bell for `topic` after the commit."""
+        self.rings.append((topic, times))
+
+
+class _Waiting(Generic[T]):
+    """A unit with the future of whoever waits for it."""
+
+    __slots__ = ("error", "future", "result", "unit")
+
+    def __init__(self, unit: Unit[T], future: "asyncio.Future[T]") -> None:
+        self.unit = unit
+        self.future = future
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+    def release(self) -> None:
+        if self.future.done():  # the client went away; its unit counts all the same
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)  # type: ignore[arg-type]
+
+
+class SqliteStore:
+    """One SQLite file (or, with `path=None`, memory: for tests, same statements, nothing to flush)."""
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        clock: Clock,
+        real_clock: Clock,
+        chance: Chance,
+        on_ring: Callable[[str, int], None] = lambda _topic, _times: None,
+        on_fatal: Callable[[BaseException], None] | None = None,
+        fdatasync: Callable[[int], None] = os.fdatasync,
+        vfs: str | None = None,
+    ) -> None:
+        self._clock, self._real_clock, self._chance = clock, real_clock, chance
+        self._on_ring = on_ring
+        self._on_fatal = on_fatal or _exit
+        self._fdatasync = fdatasync
+        self._pending: list[_Waiting[Any]] = []
+        self._scheduled = False
+        self._flushing = 0
+        self._lock_file = _lock(path) if path is not None else None
+        name, self._vfs = (":memory:", None) if path is None else (str(path), vfs)
+        self._writer = _open(name, self._vfs)
+        try:
+            _migrate(self._writer)
+        except BaseException:
+            self._writer.close()
+            self._unlock()
+            raise
+        self.wal_pages = 0
+        self._wal_fd = -1
+        self._reader = self._writer
+        self._flusher: threading.Thread | None = None
+        self._jobs: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, list[_Waiting[Any]]] | None] = queue.SimpleQueue()
+        if path is not None:
+            self._writer.wal_autocheckpoint(0)
+            self._writer.set_wal_hook(self._note_wal)
+            self._reader = _open(name, self._vfs)
+            self._reader.pragma("query_only", True)
+            self._wal_fd = os.open(f"{path}-wal", os.O_RDWR)
+            os.fsync(self._wal_fd)
+            _sync_folder(path.parent)
+            self._checkpointer = _open(name, self._vfs)
+            self._flusher = threading.Thread(target=self._flush_forever, name="tasuki-flusher", daemon=True)
+            self._flusher.start()
+
+    # -- the outer face -------------------------------------------------------------------------------------
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Run a unit in the next group; answer after its commit is on disk."""
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(unit, loop.create_future())
+        self._pending.append(waiting)
+        if not self._scheduled:
+            self._scheduled = True
+            loop.call_soon(self._run_group, loop)
+        return await waiting.future
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Run a unit on a snapshot; answer when all that it could have seen is on disk."""
+        result = self.look(unit)
+        if self._flushing:
+            loop = asyncio.get_running_loop()
+            waiting: _Waiting[T] = _Waiting(unit, loop.create_future())
+            waiting.result = result
+            self._flushing += 1
+            self._jobs.put((loop, [waiting]))
+            return await waiting.future
+        return result
+
+    def look(self, unit: Unit[T]) -> T:
+        """Run a unit on a snapshot, at once, without waiting for a flush (for decisions, never for replies)."""
+        tx = SqliteTx(self._reader, self._clock.now(), self._real_clock.now(), self._chance)
+        if self._reader is self._writer:
+            return unit(tx)
+        self._reader.execute("BEGIN")
+        try:
+            return unit(tx)
+        finally:
+            self._reader.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Flush what is committed, then let go of the files. Units not yet run are failed."""
+        for waiting in self._pending:
+            waiting.error = StoreError("the store is closing")
+            waiting.release()
+        self._pending.clear()
+        if self._flusher is not None:
+            self._jobs.put(None)
+            self._flusher.join()
+            self._flusher = None
+            self._checkpointer.close()
+            os.close(self._wal_fd)
+            self._reader.close()
+        self._writer.close()
+        self._unlock()
+
+    # -- the group ------------------------------------------------------------------------------------------
+
+    def _run_group(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._scheduled = False
+        group = self._pending[:MAX_GROUP]
+        self._pending = self._pending[MAX_GROUP:]
+        if self._pending:
+            self._scheduled = True
+            loop.call_soon(self._run_group, loop)
+        now, real_now = self._clock.now(), self._real_clock.now()
+        writer = self._writer
+        before = writer.total_changes()
+        rings: list[tuple[str, int]] = []
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            for waiting in group:
+                self._run_unit(waiting, now, real_now, rings)
+            writer.execute("COMMIT")
+        except Exception as bad:  # noqa: BLE001 - each waiting caller is told
+            self._fail_group(group, bad)
+            return
+        for topic, times in rings:
+            self._on_ring(topic, times)
+        if self._flusher is None or (writer.total_changes() == before and not self._flushing):
+            for waiting in group:
+                waiting.release()
+            return
+        self._flushing += 1
+        self._jobs.put((loop, group))
+        if self.wal_pages > STALL_PAGES:
+            writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            self.wal_pages = 0
+
+    def _run_unit(
+        self, waiting: _Waiting[Any], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
+    ) -> None:
+        writer = self._writer
+        tx = SqliteTx(writer, now, real_now, self._chance)
+        writer.execute("SAVEPOINT unit")
+        try:
+            waiting.result = waiting.unit(tx)
+        except Exception as bad:
+            if isinstance(bad, _BROKEN) or not writer.in_transaction:
+                raise  # the whole group is gone
+            writer.execute("ROLLBACK TO unit")
+            waiting.error = bad
+        else:
+            rings.extend(tx.rings)
+        writer.execute("RELEASE unit")
+
+    def _fail_group(self, group: list[_Waiting[Any]], bad: Exception) -> None:
+        """Nothing of this group is committed: say so to each of them."""
+        if self._writer.in_transaction:
+            self._writer.execute("ROLLBACK")
+        error: StoreError
+        if isinstance(bad, apsw.FullError):
+            error = StoreFull("The disk with the data directory is full; nothing was changed. Free some space and try again.")
+        else:
+            error = StoreError(f"The store could not commit ({bad}); nothing was changed.")
+        for waiting in group:
+            waiting.error = error
+            waiting.release()
+        if isinstance(bad, _BROKEN) and not isinstance(bad, apsw.FullError):
+            self._on_fatal(bad)
+
+    # -- the flusher ----------------------------------------------------------------------------------------
+
+    def _flush_forever(self) -> None:
+        stopping = False
+        while not stopping:
+            jobs = [self._jobs.get()]
+            while not self._jobs.empty():
+                jobs.append(self._jobs.get())
+            stopping = None in jobs
+            work = [job for job in jobs if job is not None]
+            try:
+                self._fdatasync(self._wal_fd)
+            except OSError as bad:
+                self._on_fatal(bad)
+                return
+            for loop, group in work:
+                try:
+                    loop.call_soon_threadsafe(self._release, group)
+                except RuntimeError:  # the loop is closed: nobody waits any more
+                    continue
+            if self.wal_pages > CHECKPOINT_PAGES and not stopping:
+                self._checkpoint()
+
+    def _release(self, group: list[_Waiting[Any]]) -> None:
+        self._flushing -= 1
+        for waiting in group:
+            waiting.release()
+
+    def _checkpoint(self) -> None:
+        try:
+            total, copied = self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.BusyError:
+            return
+        if total == copied:
+            self.wal_pages = 0
+
+    def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _unlock(self) -> None:
+        if self._lock_file is not None:
+            os.close(self._lock_file)
+            self._lock_file = None
+
+
+def _open(name: str, vfs: str | None) -> apsw.Connection:
+    connection = apsw.Connection(name, vfs=vfs, statementcachesize=500)
+    connection.set_busy_timeout(5_000)
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("synchronous", "normal")
+    connection.pragma("foreign_keys", False)  # rooms keep their own promises; no hidden reads on the hot path
+    connection.pragma("temp_store", "memory")
+    connection.pragma("cache_size", -16_000)
+    return connection
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    """Bring the schema up to date, one transaction per step; refuse a file from the future."""
+    known = migrations()
+    version = connection.pragma("user_version")
+    application = connection.pragma("application_id")
+    if version and application != APPLICATION_ID:
+        raise StoreNewer("This file is a SQLite database of another program; choose another data directory.")
+    if version > known[-1][0]:
+        raise StoreNewer(
+            f"The data directory was written by a newer Tasuki (schema {version}, this one knows {known[-1][0]}). "
+            "Upgrade Tasuki, or choose another data directory."
+        )
+    for number, sql in known[version:]:
+        with connection:
+            connection.execute(sql)
+            connection.pragma("user_version", number)
+            connection.pragma("application_id", APPLICATION_ID)
+
+
+def _lock(path: Path) -> int:
+    """Hold the file for this process; a second node is refused."""
+    fd = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise StoreBusy(
+            f"Another node is running on {path.parent}; stop it first, or choose another data directory with --data."
+        ) from None
+    return fd
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _exit(bad: BaseException) -> None:  # pragma: no cover - ends the process
+    os.write(2, f"tasuki: the disk refused to keep what was written ({bad}); stopping, nothing unsafe was acknowledged\n".encode())
+    os._exit(74)

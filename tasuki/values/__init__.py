@@ -1,0 +1,1 @@
+"""Plain values. Imports nothing else in the house."""

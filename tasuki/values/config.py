@@ -1,0 +1,165 @@
+"""One frozen configuration, validated once.
+
+Read only from the data directory (`DIR/tasuki.toml`) or from `--config FILE`; a file that others may write is
+refused, since it decides what is executed.
+
+::
+
+    [node]
+    account = "000000000000"      # 12 digits
+    region = "us-east-1"
+    memory = "8GiB"               # what tasks may use together; default: three quarters of the machine's
+
+    [quotas]                      # per room
+    running_tasks = 1000
+
+    [images."routing-v1"]         # the image name in a task definition, a lookup key, never a path
+    folder = "engines/v1"         # working directory; relative to this file
+    command = ["python", "solve.py"]
+    venv = "engines/v1/.venv"     # optional: its bin/ comes first in PATH
+    stop_signal = "SIGTERM"       # optional
+"""
+
+import os
+import re
+import signal
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tasuki.values.errors import ConfigError
+
+_MEMORY = re.compile(r"^(\d+)\s*(MiB|GiB|MB|GB|M|G)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What an image name stands for: a folder, a command, and perhaps a virtual environment."""
+
+    name: str
+    folder: Path
+    command: tuple[str, ...]
+    venv: Path | None = None
+    stop_signal: str = "SIGTERM"
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything a node needs to know before it starts."""
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 4566
+    dev: bool = False
+    clock: Literal["real", "manual"] = "real"
+    account: str = "000000000000"
+    region: str = "us-east-1"
+    memory_mib: int | None = None
+    images: Mapping[str, Image] = field(default_factory=dict)
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    source: Path | None = None
+    """The file that was read, or None."""
+
+
+def read_config(data: Path, config: Path | None = None, **options: Any) -> Config:
+    """Read the file (if there is one), lay the command line's options over it, and check everything.
+
+    Raises `ConfigError` naming the file, the key and the fix.
+    """
+    source = config if config is not None else data / "tasuki.toml"
+    if not source.exists():
+        if config is not None:
+            raise ConfigError(f"{source}: no such file; check --config")
+        return Config(data=data, **options)
+    _refuse_writable_by_others(source)
+    try:
+        tree = tomllib.loads(source.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as bad:
+        raise ConfigError(f"{source}: {bad}") from None
+    unknown = set(tree) - {"node", "quotas", "images"}
+    if unknown:
+        raise ConfigError(f"{source}: unknown table [{min(unknown)}]; known are node, quotas, images")
+    node = _table(source, tree, "node")
+    extra = set(node) - {"account", "region", "memory"}
+    if extra:
+        raise ConfigError(f"{source}: unknown key node.{min(extra)}; known are account, region, memory")
+    account = node.get("account", "000000000000")
+    if not isinstance(account, str) or not re.fullmatch(r"\d{12}", account):
+        raise ConfigError(f"{source}: node.account must be a string of 12 digits")
+    region = node.get("region", "us-east-1")
+    if not isinstance(region, str) or not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
+        raise ConfigError(f"{source}: node.region must look like us-east-1")
+    quotas = _table(source, tree, "quotas")
+    for key, value in quotas.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise ConfigError(f"{source}: quotas.{key} must be a whole number, 0 or more")
+    return Config(
+        data=data,
+        account=account,
+        region=region,
+        memory_mib=_memory(source, node["memory"]) if "memory" in node else None,
+        images={name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()},
+        quotas=quotas,
+        source=source,
+        **options,
+    )
+
+
+def _refuse_writable_by_others(source: Path) -> None:
+    facts = source.stat()
+    if facts.st_uid not in {os.getuid(), 0}:
+        raise ConfigError(f"{source}: belongs to another user; it decides what is executed, so it must be yours")
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ConfigError(f"{source}: others may write it, and it decides what is executed; run: chmod go-w {source}")
+
+
+def _table(source: Path, tree: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = tree.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{source}: {name} must be a table: [{name}]")
+    return table
+
+
+def _memory(source: Path, value: Any) -> int:
+    found = _MEMORY.match(value) if isinstance(value, str) else None
+    if not found:
+        raise ConfigError(f'{source}: node.memory must be text like "8GiB" or "512MiB"')
+    amount = int(found[1])
+    return amount * 1024 if (found[2] or "MiB").startswith("G") else amount
+
+
+def _image(source: Path, name: str, entry: Any) -> Image:
+    where = f'{source}: images."{name}"'
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where} must be a table with folder and command")
+    extra = set(entry) - {"folder", "command", "venv", "stop_signal", "environment"}
+    if extra:
+        raise ConfigError(f"{where}: unknown key {min(extra)}; known are folder, command, venv, stop_signal, environment")
+    command = entry.get("command")
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+        raise ConfigError(f'{where}.command must be a list of words, like ["python", "job.py"]')
+    folder = entry.get("folder")
+    if not isinstance(folder, str):
+        raise ConfigError(f"{where}.folder must be text: the working directory, relative to this file")
+    base = source.parent.resolve()
+    venv = entry.get("venv")
+    if venv is not None and not isinstance(venv, str):
+        raise ConfigError(f"{where}.venv must be text: the virtual environment's folder")
+    stop_signal = entry.get("stop_signal", "SIGTERM")
+    if not isinstance(stop_signal, str) or stop_signal not in signal.Signals.__members__:
+        raise ConfigError(f"{where}.stop_signal must be a signal's name, like SIGTERM")
+    environment = entry.get("environment", {})
+    if not isinstance(environment, dict) or not all(isinstance(v, str) for v in environment.values()):
+        raise ConfigError(f"{where}.environment must be a table of texts")
+    return Image(
+        name=name,
+        folder=base / folder,
+        command=tuple(command),
+        venv=base / venv if venv is not None else None,
+        stop_signal=stop_signal,
+        environment=environment,
+    )

@@ -1,0 +1,72 @@
+"""What the door hands to a room, and what a room hands back.
+
+The protocol is given a table `{service: {operation name: Operation}}` and knows nothing else about rooms.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from tasuki.values.instant import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who signed a request. `actions` is None for the owner, else the `service:Operation` names allowed."""
+
+    access_key: str
+    actions: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One validated call.
+
+    `input` follows botocore's model: strings, numbers, booleans, lists, dicts, blobs as bytes and timestamps as
+    `Instant`. `base_url` is how the client reached us (`http://127.0.0.1:4566`), for queue URLs. `trace` is the
+    `X-Amzn-Trace-Id` header. `region` and `account` come from the signature's scope and the configuration.
+    """
+
+    service: str
+    operation: str
+    input: Mapping[str, Any]
+    request_id: str
+    principal: Principal
+    account: str
+    region: str
+    base_url: str
+    trace: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """A long poll's answer when there is nothing: try again when `topic` rings or at `wake_at`, until `until`.
+
+    `answer` is what to reply when the time is up.
+    """
+
+    topic: str
+    until: Instant
+    wake_at: Instant | None
+    answer: dict[str, Any]
+
+
+Kind: TypeAlias = Literal["read", "write", "poll"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a service.
+
+    `run(tx, request)` is the unit; it answers the output members or raises a `DomainError`. Kind `read` gets a
+    snapshot, `write` a unit, and `poll` a snapshot first: `look(tx, request)` answers `NotYet` or None; on None,
+    `run` is a write unit which may also answer `NotYet` (somebody else was faster).
+    """
+
+    kind: Kind
+    run: Callable[[Any, Request], dict[str, Any] | NotYet]
+    look: Callable[[Any, Request], NotYet | None] | None = None
+
+
+Operations: TypeAlias = Mapping[str, Operation]
