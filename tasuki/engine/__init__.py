@@ -1,0 +1,1 @@
+"""The interpreter of the States Language. Pure; one way in: `step`."""

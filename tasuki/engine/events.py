@@ -1,0 +1,89 @@
+"""What can happen to an execution. A closed list: with `commands` it is the engine's whole interface.
+
+An event that no longer fits (the frame is gone, the attempt is older) changes nothing: `step` answers an empty
+outcome. So the shell may deliver an event twice.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tasuki.values.documents import Doc
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The execution begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """The execution goes on after `step` yielded at its bound (`Outcome.ready`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """The nearest deadline of `frame` has come: a Wait's end, a retry, a timeout, a missed heartbeat. Frame 0 is the
+    execution itself (the machine's TimeoutSeconds)."""
+
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSubmitted:
+    """The call of a `.sync` or `.waitForTaskToken` task was accepted. `handle` names what was started, for CancelTask."""
+
+    frame: int
+    attempt: int
+    output: Doc
+    handle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted:
+    """An activity worker took the task."""
+
+    frame: int
+    attempt: int
+    worker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSucceeded:
+    """The work of a Task is done."""
+
+    frame: int
+    attempt: int
+    output: Doc
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed:
+    """The work of a Task failed. `at` says in which phase, for the history event's name (TaskSubmitFailed, ...)."""
+
+    frame: int
+    attempt: int
+    error: str | None
+    cause: str | None
+    at: str = "running"
+    """`schedule`, `start`, `submit` or `running`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A sign of life. Writes no history."""
+
+    frame: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """StopExecution."""
+
+    error: str | None = None
+    cause: str | None = None
+
+
+Event: TypeAlias = (
+    Started | Continued | TimerFired | TaskSubmitted | TaskStarted | TaskSucceeded | TaskFailed | Heartbeat | StopRequested
+)

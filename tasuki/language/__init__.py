@@ -1,0 +1,1 @@
+"""The Amazon States Language as data. Pure: imports only `values`."""

@@ -1,0 +1,1 @@
+"""The handovers room."""
