@@ -5,6 +5,9 @@ CREATE TABLE house (
     value TEXT NOT NULL
 ) WITHOUT ROWID;
 
+-- The secret that signs page tokens (values/pages.py). Made with the file, so tokens outlast a restart.
+INSERT INTO house (name, value) VALUES ('page_secret', lower(hex(randomblob(32))));
+
 -- Every "not before" of the house. Firing happens inside the unit that claims the row.
 CREATE TABLE timers (
     room TEXT NOT NULL,
