@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from tasuki.store.store import Tx
-from tasuki.values.errors import DomainError
 from tasuki.values.instant import Instant
 from tasuki.values.operations import Principal
 
@@ -178,9 +177,3 @@ class Switchboard:
             if found is not None:
                 return found
         return None
-
-
-class UnknownIntegration(DomainError):
-    """A Task names something that no room offers."""
-
-    code = "States.Runtime"

@@ -143,7 +143,9 @@ class SqliteStore:
         self._wal_fd = -1
         self._reader = self._writer
         self._flusher: threading.Thread | None = None
-        self._jobs: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, list[_Waiting[Any]]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, list[_Waiting[Any]]] | None] = (
+            queue.SimpleQueue()
+        )
         if path is not None:
             self._writer.wal_autocheckpoint(0)
             self._writer.set_wal_hook(self._note_wal)
@@ -240,9 +242,7 @@ class SqliteStore:
             writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
             self.wal_pages = 0
 
-    def _run_unit(
-        self, waiting: _Waiting[Any], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
-    ) -> None:
+    def _run_unit(self, waiting: _Waiting[Any], now: Instant, real_now: Instant, rings: list[tuple[str, int]]) -> None:
         writer = self._writer
         tx = SqliteTx(writer, now, real_now, self._chance)
         writer.execute("SAVEPOINT unit")
@@ -263,7 +263,9 @@ class SqliteStore:
             self._writer.execute("ROLLBACK")
         error: StoreError
         if isinstance(bad, apsw.FullError):
-            error = StoreFull("The disk with the data directory is full; nothing was changed. Free some space and try again.")
+            error = StoreFull(
+                "The disk with the data directory is full; nothing was changed. Free some space and try again."
+            )
         else:
             error = StoreError(f"The store could not commit ({bad}); nothing was changed.")
         for waiting in group:
@@ -370,5 +372,8 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _exit(bad: BaseException) -> None:  # pragma: no cover - ends the process
-    os.write(2, f"tasuki: the disk refused to keep what was written ({bad}); stopping, nothing unsafe was acknowledged\n".encode())
+    os.write(
+        2,
+        f"tasuki: the disk refused to keep what was written ({bad}); stopping, nothing unsafe was acknowledged\n".encode(),
+    )
     os._exit(74)

@@ -54,5 +54,8 @@ class Store(Protocol):
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit that only reads, on a snapshot; answer when all that it could have seen is on disk."""
 
+    def look(self, unit: Unit[T]) -> T:
+        """Run a unit that only reads, at once, without waiting for a flush: for decisions, never for replies."""
+
     def close(self) -> None:
         """Finish the group in hand and let go of the files."""

@@ -1,6 +1,6 @@
 """Due instants for everybody: one row per (room, key), in house time.
 
-Set and cleared by the room that owns the key; fired by `fire`, inside the unit that claims the row.
+Set and cleared by the room that owns the key; fired inside the unit that claims the row.
 """
 
 from tasuki.store.store import Tx
@@ -8,7 +8,10 @@ from tasuki.values.instant import Instant
 
 SET = "INSERT INTO timers (room, key, due) VALUES (?, ?, ?) ON CONFLICT (room, key) DO UPDATE SET due = excluded.due"
 CLEAR = "DELETE FROM timers WHERE room = ? AND key = ?"
-NEXT = "SELECT room, key, due FROM timers ORDER BY due LIMIT 1"
+NEXT = "SELECT due FROM timers ORDER BY due LIMIT 1"
+DUE = "SELECT room, key FROM timers WHERE due <= ? ORDER BY due LIMIT ?"
+CLAIM = "DELETE FROM timers WHERE room = ? AND key = ? AND due <= ?"
+POSTPONE = "UPDATE timers SET due = ? WHERE room = ? AND key = ? AND due <= ?"
 
 
 def set_timer(tx: Tx, room: str, key: str, due: Instant) -> None:
@@ -25,13 +28,19 @@ def clear_timer(tx: Tx, room: str, key: str) -> None:
 def next_due(tx: Tx) -> Instant | None:
     """Answer the nearest due instant of the house, or None."""
     row = tx.one(NEXT)
-    return row[2] if row else None
+    return row[0] if row else None
 
 
-def claim(tx: Tx) -> tuple[str, str] | None:
-    """Take the nearest timer if it is due and answer its (room, key); the row is gone when this unit commits."""
-    row = tx.one(NEXT)
-    if row is None or row[2] > tx.now:
-        return None
-    tx.run(CLEAR, (row[0], row[1]))
-    return row[0], row[1]
+def due(tx: Tx, limit: int) -> list[tuple[str, str]]:
+    """Answer the (room, key) of up to `limit` due timers, the longest due first. Reads only."""
+    return [(row[0], row[1]) for row in tx.all(DUE, (tx.now, limit))]
+
+
+def claim(tx: Tx, room: str, key: str) -> bool:
+    """Take a timer if it is (still) due; its row is gone when this unit commits. Once, whoever asks."""
+    return tx.run(CLAIM, (room, key, tx.now)) == 1
+
+
+def postpone(tx: Tx, room: str, key: str, until: Instant) -> None:
+    """Put off a due timer whose handler failed; one that was meanwhile set anew or taken stays as it is."""
+    tx.run(POSTPONE, (until, room, key, tx.now))

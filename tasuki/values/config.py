@@ -138,7 +138,9 @@ def _image(source: Path, name: str, entry: Any) -> Image:
         raise ConfigError(f"{where} must be a table with folder and command")
     extra = set(entry) - {"folder", "command", "venv", "stop_signal", "environment"}
     if extra:
-        raise ConfigError(f"{where}: unknown key {min(extra)}; known are folder, command, venv, stop_signal, environment")
+        raise ConfigError(
+            f"{where}: unknown key {min(extra)}; known are folder, command, venv, stop_signal, environment"
+        )
     command = entry.get("command")
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise ConfigError(f'{where}.command must be a list of words, like ["python", "job.py"]')

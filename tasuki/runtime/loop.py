@@ -1,0 +1,153 @@
+"""Boring loops move things along: call a round, wait for the bell or the instant it named, call it again.
+
+A *duty* is whatever does rounds: a room's poll, the timers, the attendant of the tasks. The same duties are served
+forever by a node (`serve`) and played to quiet by a test house under its manual clock (`drain`, `advance`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from tasuki.runtime.bell import Bell
+from tasuki.services.room import Poll, Rooms
+from tasuki.store import timers
+from tasuki.store.store import Store, Tx
+from tasuki.values.instant import SECOND, Clock, Instant
+
+log = logging.getLogger("tasuki.loop")
+
+TIMERS_AT_ONCE = 32
+"""Due timers that share a commit."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
+"""How long a duty that failed is left alone, doubling."""
+TIMER_PAUSE_MS = 10 * SECOND
+"""How far a timer is put off whose handler failed: its own, and no other."""
+
+
+class Duty(Protocol):
+    """Something that does bounded rounds of work."""
+
+    @property
+    def name(self) -> str:
+        """What log lines call it."""
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The bells that may mean work."""
+
+    async def round(self) -> Instant | None:
+        """Do one round; answer when to call again: not after the present means at once, None not before the bell."""
+
+
+class PollDuty:
+    """A room's poll. Looks on a snapshot, and writes only when there is work."""
+
+    def __init__(self, poll: Poll, store: Store, clock: Clock) -> None:
+        self.name, self.topics = poll.name, poll.topics
+        self._poll, self._store, self._clock = poll, store, clock
+        self._width = 1
+
+    async def round(self) -> Instant | None:
+        """Look, then run as many rounds in one commit as there lately was work for."""
+        due = self._store.look(self._poll.look)
+        if due is None or due > self._clock.now():
+            self._width = 1
+            return due
+        if self._width == 1:
+            answers = [await self._store.write(self._poll.run)]
+        else:
+            answers = await asyncio.gather(*(self._store.write(self._poll.run) for _ in range(self._width)))
+        now = self._clock.now()
+        busy = all(answer is not None and answer <= now for answer in answers)
+        self._width = min(self._poll.width, self._width * 2) if busy else 1
+        return now
+
+
+class TimerDuty:
+    """Fires due timers: each in a unit of its own, which claims the row and calls the owner's `on_timer`."""
+
+    name = "timers"
+    topics = ("timers",)
+
+    def __init__(self, rooms: Rooms, store: Store, clock: Clock) -> None:
+        self._rooms, self._store, self._clock = rooms, store, clock
+
+    async def round(self) -> Instant | None:
+        """Fire what is due, up to a bound; answer the next instant."""
+        due = self._store.look(timers.next_due)
+        if due is None or due > self._clock.now():
+            return due
+        waiting = self._store.look(lambda tx: timers.due(tx, TIMERS_AT_ONCE))
+        results = await asyncio.gather(*(self._fire(room, key) for room, key in waiting), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return self._clock.now()
+
+    async def _fire(self, room: str, key: str) -> None:
+        def unit(tx: Tx) -> None:
+            on_timer = self._rooms[room].on_timer
+            assert on_timer is not None, f"room {room} set a timer and takes none"
+            if timers.claim(tx, room, key):
+                on_timer(tx, key)
+
+        try:
+            await self._store.write(unit)
+        except Exception:
+            await self._store.write(lambda tx: timers.postpone(tx, room, key, tx.now + TIMER_PAUSE_MS))
+            log.exception("timer %s:%s failed; tried again later", room, key)
+            raise
+
+
+class Loop:
+    """Serves duties: forever, or until the house is quiet."""
+
+    def __init__(self, duties: Sequence[Duty], bell: Bell, clock: Clock, *, movable: bool = False) -> None:
+        self._duties = duties
+        self._bell, self._clock, self._movable = bell, clock, movable
+
+    async def serve(self) -> None:
+        """Serve all duties until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for duty in self._duties:
+                group.create_task(self._serve(duty), name=duty.name)
+
+    async def _serve(self, duty: Duty) -> None:
+        rung = self._bell.subscribe((*duty.topics, "clock"))
+        pause = FIRST_PAUSE_S
+        while True:
+            rung.clear()
+            try:
+                due = await duty.round()
+                pause = FIRST_PAUSE_S
+            except Exception:
+                log.exception("a round of %s failed; next one in %.1f s", duty.name, pause)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                continue
+            wait_ms = None if due is None else due - self._clock.now()
+            if wait_ms is not None and wait_ms <= 0:
+                await asyncio.sleep(0)  # others' turn
+                continue
+            try:
+                async with asyncio.timeout(None if wait_ms is None or self._movable else wait_ms / 1000):
+                    await rung.wait()
+            except TimeoutError:
+                continue
+
+    async def drain(self, limit: int = 100_000) -> Instant | None:
+        """Do rounds until nobody has work at the present instant; answer the next instant anybody named.
+
+        `limit` bounds the rounds: a house that never comes to rest is a bug, and says so.
+        """
+        for _ in range(limit):
+            now = self._clock.now()
+            nearest: Instant | None = None
+            for duty in self._duties:
+                due = await duty.round()
+                if due is not None and (nearest is None or due < nearest):
+                    nearest = due
+            if nearest is None or nearest > now:
+                return nearest
+        raise AssertionError(f"the house did not come to rest within {limit} rounds")

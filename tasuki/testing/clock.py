@@ -1,0 +1,24 @@
+"""A clock that moves only when told."""
+
+from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND, Instant
+
+
+class ManualClock:
+    """Starts at 2026-01-01T00:00:00Z unless told otherwise."""
+
+    def __init__(self, start: Instant = 1_767_225_600_000) -> None:
+        self._now = start
+
+    def now(self) -> Instant:
+        """Answer the instant it stands at."""
+        return self._now
+
+    def set(self, instant: Instant) -> None:
+        """Move to `instant`; never back."""
+        assert instant >= self._now, "a clock that people see never goes back"
+        self._now = instant
+
+
+def duration_ms(*, ms: int = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> int:
+    """Add up a duration, in milliseconds."""
+    return ms + round(seconds * SECOND + minutes * MINUTE + hours * HOUR + days * DAY)
