@@ -1,0 +1,60 @@
+# make           lists what there is
+# Needs Python 3.11 or newer and make. No root, no service: everything lands in .venv beside this file.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+PIP := -m pip install --quiet --disable-pip-version-check --no-input
+STORY ?= dispatch
+ARGS ?=
+
+.DEFAULT_GOAL := list
+.PHONY: list setup demo test check bench docs
+
+list:  ## this list
+	@echo "Tasuki: event-driven batch pipelines with the AWS APIs, as one durable program"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  make demo STORY=dispatch ARGS=--crash     a story with options; ARGS=--help lists them"
+
+setup: .venv/.ready  ## a virtual environment with exactly the locked packages
+
+demo: .venv/.ready  ## play a story end to end: real routing jobs, from a queue to their results
+	@.venv/bin/tasuki demo $(STORY) $(ARGS)
+
+test: .venv/.ready .venv-awscli/.ready  ## the tests; ARGS go to pytest
+	@.venv/bin/python -m pytest $(ARGS)
+
+check: .venv/.ready  ## lint, format and types
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+
+bench: .venv/.ready  ## measure, and print one table
+	@.venv/bin/python bench/run.py $(ARGS)
+
+docs: .venv/.ready  ## check the documentation: links, names and the snippets that can be run
+	@.venv/bin/python -m pytest --quiet tests/test_readme.py tests/test_docs.py
+
+# One rule for both environments: packages first, exactly as locked and by hash; the marker comes last, so that an
+# interrupted set-up starts over.
+.venv/.ready: requirements.lock pyproject.toml
+	@$(call environment,.venv)
+	@.venv/bin/python $(PIP) --require-hashes -r requirements.lock
+	@.venv/bin/python $(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The AWS CLI pins its own botocore, so it lives by itself. Only the tests use it.
+.venv-awscli/.ready: tests/clients/awscli.lock
+	@$(call environment,.venv-awscli)
+	@.venv-awscli/bin/python $(PIP) --require-hashes -r tests/clients/awscli.lock
+	@touch $@
+
+define environment
+	if [ -z "$(PYTHON)" ]; then \
+		echo "Tasuki needs Python 3.11 or newer; none found. Install it, or name one: make PYTHON=/path/to/python3" >&2; exit 1; \
+	fi; \
+	echo "Setting up $(1) with $$($(PYTHON) --version) ..."; \
+	$(PYTHON) -m venv --clear $(1) || { \
+		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+endef
