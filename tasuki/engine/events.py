@@ -22,8 +22,11 @@ class Continued:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """The nearest deadline of `frame` has come: a Wait's end, a retry, a timeout, a missed heartbeat. Frame 0 is the
-    execution itself (the machine's TimeoutSeconds)."""
+    """The nearest deadline of `frame` has come: a Wait's end, a retry, a timeout, a missed heartbeat.
+
+    Frame 0 is the execution itself (the machine's TimeoutSeconds). Firing early or twice is harmless: the engine looks
+    at the deadlines again.
+    """
 
     frame: int
 
@@ -40,7 +43,10 @@ class TaskSubmitted:
 
 @dataclass(frozen=True, slots=True)
 class TaskStarted:
-    """An activity worker took the task."""
+    """Somebody began to work on it: an activity worker took the task, a function began to run.
+
+    Needless for integrations that answer at once: their ...Started event is written with the first answer.
+    """
 
     frame: int
     attempt: int
@@ -65,7 +71,8 @@ class TaskFailed:
     error: str | None
     cause: str | None
     at: str = "running"
-    """`schedule`, `start`, `submit` or `running`."""
+    """`schedule`, `start`, `submit` or `running`: TaskFailed is the history event of all but `start` (TaskStartFailed)
+    and `submit` (TaskSubmitFailed); Lambda functions and activities have ...ScheduleFailed as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +92,13 @@ class StopRequested:
 
 
 Event: TypeAlias = (
-    Started | Continued | TimerFired | TaskSubmitted | TaskStarted | TaskSucceeded | TaskFailed | Heartbeat | StopRequested
+    Started
+    | Continued
+    | TimerFired
+    | TaskSubmitted
+    | TaskStarted
+    | TaskSucceeded
+    | TaskFailed
+    | Heartbeat
+    | StopRequested
 )

@@ -50,14 +50,16 @@ class Frame:
     last_event: int
     """The newest history event of this line of events: the next one's previousEventId."""
     variables: dict[str, Any] = field(default_factory=dict)
-    item: Any = None
+    """Its own scope: replaced as a whole, never changed in place."""
+    item: Doc | None = None
     """A Map iteration's item, for `$$.Map.Item.Value`."""
-    is_item: bool = False
     entered_at: Instant = 0
     entered_event: int = 0
-    effective: Doc | None = None
-    """After InputPath and Parameters: what a retry runs with again."""
+    """0 while it is only about to enter."""
     attempt: int = 0
+    """The attempt that an answer must name (Task)."""
+    started: bool = False
+    """The attempt's ...Started event is written."""
     token: str | None = None
     handle: str | None = None
     retries: list[int] = field(default_factory=list)
@@ -67,13 +69,15 @@ class Frame:
     timeout_at: Instant | None = None
     heartbeat_at: Instant | None = None
     heartbeat_ms: int | None = None
-    items: list[Any] | None = None
+    items: list[Doc] | None = None
     """A Map's items, while it is open."""
+    concurrency: int = 0
+    tolerated: int = 0
+    """A Map's tolerated failures."""
     total: int = 0
     opened: int = 0
     done: int = 0
     failed: int = 0
-    concurrency: int = 0
 
     @property
     def due(self) -> Instant | None:
@@ -95,6 +99,9 @@ class FrameSource(Protocol):
     def children(self, parent: int) -> list[Frame]:
         """Answer the saved open frames below `parent`, by id."""
 
+    def ready(self) -> list[Frame]:
+        """Answer the saved frames whose phase is READY, in any order (asked for on `Continued`)."""
+
     def results(self, parent: int) -> list[tuple[int, Doc]]:
         """Answer the saved results of `parent`'s finished children, as (index, output)."""
 
@@ -110,6 +117,10 @@ class NoFrames:
         """There are none."""
         return []
 
+    def ready(self) -> list[Frame]:
+        """There are none."""
+        return []
+
     def results(self, parent: int) -> list[tuple[int, Doc]]:  # noqa: ARG002
         """There are none."""
         return []
@@ -119,14 +130,20 @@ class Frames:
     """The open frames of one execution, as far as anybody looked, and what changed since they were saved.
 
     After a step the shell deletes the saved results of `dropped` and `closed`, deletes `closed`, saves `changed` (insert
-    or update), and inserts `new_results` of parents that are still open. A frame opened and closed in between is in none of them.
+    or update: body and counts), saves the counts of `counted` (update of the counts alone), and inserts `new_results`
+    of parents that are still open. A frame opened and closed in between is in none of them, and no frame is in two.
+
+    A frame is saved in two parts (`saved.py`): its *body*, and its *counts*, which are the few numbers that move while
+    children of a Map come and go. So a wide Map rewrites some thirty bytes for an item, not all its items.
     """
 
     def __init__(self, source: FrameSource | None = None) -> None:
         self._source: FrameSource = source or NoFrames()
         self._here: dict[int, Frame] = {}
         self._saved: set[int] = set()
+        self._gone: set[int] = set()
         self.changed: set[int] = set()
+        self.counted: set[int] = set()
         self.closed: set[int] = set()
         self.dropped: set[int] = set()
         self.new_results: dict[int, dict[int, Doc]] = {}
@@ -134,16 +151,21 @@ class Frames:
     def get(self, frame_id: int) -> Frame | None:
         """Answer an open frame, for reading or for changing (then `touch` it)."""
         frame = self._here.get(frame_id)
-        if frame is None and frame_id not in self.closed:
+        if frame is None and frame_id not in self._gone:
             frame = self._source.frame(frame_id)
             if frame is not None:
-                self._here[frame_id] = frame
-                self._saved.add(frame_id)
+                self._arrive(frame)
         return frame
 
     def touch(self, frame: Frame) -> None:
         """Remember that a frame changed."""
         self.changed.add(frame.id)
+        self.counted.discard(frame.id)
+
+    def count(self, frame: Frame) -> None:
+        """Remember that only a frame's counts changed (see `saved.counts_of`)."""
+        if frame.id not in self.changed:
+            self.counted.add(frame.id)
 
     def open(self, frame: Frame) -> None:
         """Add a new frame."""
@@ -154,16 +176,29 @@ class Frames:
         """A frame is over. Its children must have been closed before."""
         self._here.pop(frame.id, None)
         self.changed.discard(frame.id)
+        self.counted.discard(frame.id)
         self.new_results.pop(frame.id, None)
-        self.closed.add(frame.id)
+        self._gone.add(frame.id)
+        if frame.id in self._saved:
+            self.closed.add(frame.id)
 
     def children(self, parent: int) -> list[Frame]:
-        """Answer the open frames below `parent`, by id."""
+        """Answer the open frames below `parent`, by index."""
         for frame in self._source.children(parent):
-            if frame.id not in self._here and frame.id not in self.closed:
-                self._here[frame.id] = frame
-                self._saved.add(frame.id)
-        return sorted((f for f in self._here.values() if f.parent == parent), key=lambda f: f.id)
+            self._arrive(frame)
+        return sorted((f for f in self._here.values() if f.parent == parent), key=lambda f: f.index)
+
+    def ready(self) -> list[Frame]:
+        """Answer all READY frames, the one that has been quiet the longest first: nobody starves."""
+        for frame in self._source.ready():
+            self._arrive(frame)
+        return sorted((f for f in self._here.values() if f.phase is Phase.READY), key=lambda f: (f.last_event, f.id))
+
+    def _arrive(self, frame: Frame) -> None:
+        """Take in a saved frame, unless it is here already (and newer) or gone."""
+        if frame.id not in self._here and frame.id not in self._gone:
+            self._here[frame.id] = frame
+            self._saved.add(frame.id)
 
     def finish_child(self, parent: int, index: int, output: Doc) -> None:
         """Keep the result of a finished child until the join."""
@@ -171,14 +206,16 @@ class Frames:
 
     def results(self, parent: int) -> dict[int, Doc]:
         """Answer the results of all finished children of `parent` by index."""
-        found = {} if parent in self.dropped else dict(self._source.results(parent))
+        unsaved = parent in self.dropped or parent not in self._saved
+        found = {} if unsaved else dict(self._source.results(parent))
         found.update(self.new_results.get(parent, {}))
         return found
 
     def drop_results(self, parent: int) -> None:
-        """Forget the results of a parent that starts over (a retry)."""
+        """Forget the results of a parent: after the join, or when it starts over."""
         self.new_results.pop(parent, None)
-        self.dropped.add(parent)
+        if parent in self._saved:
+            self.dropped.add(parent)
 
     def loaded(self) -> Iterator[Frame]:
         """Answer every frame that is here."""
@@ -208,4 +245,6 @@ class Execution:
     """The machine's TimeoutSeconds, as an instant."""
     status: str = "RUNNING"
     redrive_count: int = 0
+    redriven_at: Instant | None = None
     history_bytes: int = 0
+    """The size of the documents in its history so far, each counted once."""
