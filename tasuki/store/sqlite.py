@@ -15,7 +15,9 @@ A writer thread would fight the loop thread for the interpreter lock at every st
 often with the groups behind it. Reads run inline on their own connection and, since they may see a commit that
 is not yet forced, are released with the same flush.
 
-Checkpoints are PASSIVE, on the flusher thread, after a flush: nobody waits for them.
+Checkpoints are PASSIVE, on the flusher thread, after a flush: nobody waits for them. Under load there is always a
+commit that came in meanwhile, so the loop thread then copies those last pages itself, between two groups, and the log
+starts over.
 
 After a failed unit `in_transaction` is checked: a full disk rolls back the *whole* transaction, savepoints
 included; then every unit of the group fails with `StoreFull` and none was acknowledged. After a failed COMMIT
@@ -29,6 +31,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic
 
@@ -43,11 +46,10 @@ from tasuki.values.instant import Clock, Instant
 APPLICATION_ID = 0x7A5C1
 CHECKPOINT_PAGES = 4_000
 """WAL pages (16 MiB) after which the flusher copies them into the database file."""
-STALL_PAGES = 64_000
-"""WAL pages (256 MiB) after which the writer itself waits for a full checkpoint: better slow than without bound."""
 MAX_GROUP = 256
 """Units per commit, so that no reply waits for an unbounded line before it."""
 
+_STOPPING = "The node is stopping; nothing was changed."
 _BROKEN = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NotADBError)
 """What concerns the file and not the unit."""
 
@@ -129,6 +131,8 @@ class SqliteStore:
         self._fdatasync = fdatasync
         self._pending: list[_Waiting[Any]] = []
         self._scheduled = False
+        self._stopping = False
+        self._restarting = False
         self._flushing = 0
         self._lock_file = _lock(path) if path is not None else None
         name, self._vfs = (":memory:", None) if path is None else (str(path), vfs)
@@ -162,13 +166,16 @@ class SqliteStore:
 
     async def write(self, unit: Unit[T]) -> T:
         """Run a unit in the next group; answer after its commit is on disk."""
+        if self._stopping:
+            raise StoreError(_STOPPING)
         loop = asyncio.get_running_loop()
         waiting = _Waiting(unit, loop.create_future())
         self._pending.append(waiting)
         if not self._scheduled:
             self._scheduled = True
             loop.call_soon(self._run_group, loop)
-        return await waiting.future
+        result: T = await waiting.future  # (typed: a Future of a TypeVar answers Any)
+        return result
 
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit on a snapshot; answer when all that it could have seen is on disk."""
@@ -195,10 +202,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Flush what is committed, then let go of the files. Units not yet run are failed."""
-        for waiting in self._pending:
-            waiting.error = StoreError("the store is closing")
-            waiting.release()
-        self._pending.clear()
+        self.fail_pending()
         if self._flusher is not None:
             self._jobs.put(None)
             self._flusher.join()
@@ -209,10 +213,24 @@ class SqliteStore:
         self._writer.close()
         self._unlock()
 
+    def fail_pending(self) -> None:
+        """Refuse the units that have not run yet, and all that come later."""
+        self._stopping = True
+        waiting, self._pending = self._pending, []
+        for one in waiting:
+            one.error = StoreError(_STOPPING)
+            one.release()
+
+    def limit_pages(self, pages: int | None) -> None:
+        """Let the file grow to `pages` pages at most, as on a small disk; None: as far as SQLite goes."""
+        self._writer.pragma("max_page_count", pages or 4_294_967_294)
+
     # -- the group ------------------------------------------------------------------------------------------
 
     def _run_group(self, loop: asyncio.AbstractEventLoop) -> None:
         self._scheduled = False
+        if not self._pending:
+            return
         group = self._pending[:MAX_GROUP]
         self._pending = self._pending[MAX_GROUP:]
         if self._pending:
@@ -238,9 +256,6 @@ class SqliteStore:
             return
         self._flushing += 1
         self._jobs.put((loop, group))
-        if self.wal_pages > STALL_PAGES:
-            writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-            self.wal_pages = 0
 
     def _run_unit(self, waiting: _Waiting[Any], now: Instant, real_now: Instant, rings: list[tuple[str, int]]) -> None:
         writer = self._writer
@@ -290,24 +305,33 @@ class SqliteStore:
                 self._on_fatal(bad)
                 return
             for loop, group in work:
-                try:
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     loop.call_soon_threadsafe(self._release, group)
-                except RuntimeError:  # the loop is closed: nobody waits any more
-                    continue
-            if self.wal_pages > CHECKPOINT_PAGES and not stopping:
-                self._checkpoint()
+            if self.wal_pages > CHECKPOINT_PAGES and work and not stopping and not self._restarting:
+                self._checkpoint(work[-1][0])
 
     def _release(self, group: list[_Waiting[Any]]) -> None:
         self._flushing -= 1
         for waiting in group:
             waiting.release()
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Copy the log into the file, off the loop thread; what commits meanwhile is left to `_restart_log`."""
         try:
-            total, copied = self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.BusyError:
             return
-        if total == copied:
+        self._restarting = True  # until then no further copying here: two at once would only find each other busy
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._restart_log)
+
+    def _restart_log(self) -> None:
+        """Copy the last few pages between two groups, so that the log starts over: under load it would only grow."""
+        self._restarting = False
+        if self._flusher is None:
+            return
+        with suppress(apsw.BusyError):
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
             self.wal_pages = 0
 
     def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:

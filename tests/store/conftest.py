@@ -1,0 +1,44 @@
+"""Every backend that must keep the store's contract. PostgreSQL joins this list; the tests stay as they are."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tasuki.store.sqlite import SqliteStore
+from tasuki.testing import ManualClock
+from tasuki.values.chance import Chance
+
+
+@dataclass
+class Opened:
+    """A store with the clocks and bells that a test holds."""
+
+    store: SqliteStore
+    clock: ManualClock
+    real_clock: ManualClock
+    rings: list[tuple[str, int]] = field(default_factory=list)
+
+
+Open = Callable[[], Opened]
+
+
+def open_sqlite(path: Path | None) -> Opened:
+    clock, real_clock = ManualClock(), ManualClock()
+    rings: list[tuple[str, int]] = []
+    store = SqliteStore(
+        path,
+        clock=clock,
+        real_clock=real_clock,
+        chance=Chance.seeded(1),
+        on_ring=lambda topic, times: rings.append((topic, times)),
+    )
+    return Opened(store, clock, real_clock, rings)
+
+
+@pytest.fixture(params=["sqlite file", "sqlite memory"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
+    one = open_sqlite(tmp_path / "tasuki.db" if request.param == "sqlite file" else None)
+    yield one
+    one.store.close()

@@ -1,0 +1,174 @@
+"""What every store promises its callers (store/store.py), whichever database it is on."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from tasuki.store import leases, timers
+from tasuki.store.store import Tx, Unit
+from tasuki.values.errors import StoreError
+from tests.store.conftest import Opened
+
+PUT = "INSERT INTO house (name, value) VALUES (?, ?)"
+GET = "SELECT value FROM house WHERE name = ?"
+COUNT = "SELECT count(*) FROM house WHERE name LIKE 'k%'"
+
+
+def put(name: str, value: str = "v") -> Unit[str]:
+    def unit(tx: Tx) -> str:
+        tx.run(PUT, (name, value))
+        return name
+
+    return unit
+
+
+def test_a_unit_answers_and_is_seen_by_the_next_reader(opened: Opened) -> None:
+    async def play() -> None:
+        assert await opened.store.write(put("k1", "one")) == "k1"
+        assert await opened.store.read(lambda tx: tx.one(GET, ("k1",))) == ("one",)
+        assert opened.store.look(lambda tx: tx.one(GET, ("k1",))) == ("one",)
+
+    asyncio.run(play())
+
+
+def test_units_of_one_group_see_those_before_them(opened: Opened) -> None:
+    async def play() -> list[int]:
+        def unit(tx: Tx) -> int:
+            count = tx.one(COUNT)
+            assert count is not None
+            tx.run(PUT, (f"k{count[0]}", ""))
+            return int(count[0])
+
+        return await asyncio.gather(*(opened.store.write(unit) for _ in range(50)))
+
+    assert asyncio.run(play()) == list(range(50))
+
+
+def test_a_failing_unit_rolls_back_alone(opened: Opened) -> None:
+    def bad(tx: Tx) -> None:
+        tx.run(PUT, ("k-bad", ""))
+        raise ValueError("no")
+
+    async def play() -> Sequence[object]:
+        return await asyncio.gather(
+            opened.store.write(put("k1")),
+            opened.store.write(bad),
+            opened.store.write(put("k2")),
+            return_exceptions=True,
+        )
+
+    first, second, third = asyncio.run(play())
+    assert (first, third) == ("k1", "k2")
+    assert isinstance(second, ValueError)
+    assert opened.store.look(lambda tx: tx.all("SELECT name FROM house WHERE name LIKE 'k%' ORDER BY name")) == [
+        ("k1",),
+        ("k2",),
+    ]
+
+
+def test_a_broken_constraint_rolls_back_that_unit_alone(opened: Opened) -> None:
+    async def play() -> Sequence[object]:
+        return await asyncio.gather(
+            opened.store.write(put("k1")),
+            opened.store.write(put("k1")),
+            opened.store.write(put("k2")),
+            return_exceptions=True,
+        )
+
+    first, second, third = asyncio.run(play())
+    assert (first, third) == ("k1", "k2")
+    assert isinstance(second, Exception)
+
+
+def test_bells_ring_after_the_commit_and_only_for_what_was_committed(opened: Opened) -> None:
+    def bad(tx: Tx) -> None:
+        tx.ring("bad")
+        raise ValueError
+
+    def good(tx: Tx) -> None:
+        tx.run(PUT, ("k", ""))
+        tx.ring("good", 3)
+        assert opened.rings == []
+
+    async def play() -> None:
+        await asyncio.gather(opened.store.write(bad), opened.store.write(good), return_exceptions=True)
+
+    asyncio.run(play())
+    assert opened.rings == [("good", 3)]
+
+
+def test_time_stands_still_within_a_unit_and_the_two_times_are_apart(opened: Opened) -> None:
+    opened.clock.set(opened.clock.now() + 5_000)
+
+    async def play() -> tuple[int, int]:
+        return await opened.store.write(lambda tx: (tx.now, tx.real_now))
+
+    now, real_now = asyncio.run(play())
+    assert (now, real_now) == (opened.clock.now(), opened.real_clock.now())
+    assert now != real_now
+
+
+def test_a_caller_that_goes_away_does_not_undo_its_unit(opened: Opened) -> None:
+    async def play() -> None:
+        task = asyncio.create_task(opened.store.write(put("k1")))
+        await asyncio.sleep(0)
+        task.cancel()
+        await opened.store.write(put("k2"))
+
+    asyncio.run(play())
+    assert opened.store.look(lambda tx: tx.one(COUNT)) == (2,)
+
+
+def test_a_store_that_closes_refuses_the_units_that_have_not_run_and_all_later_ones(opened: Opened) -> None:
+    async def play() -> None:
+        await opened.store.write(put("k1"))
+        late = asyncio.ensure_future(opened.store.write(put("k2")))
+        await asyncio.sleep(0)
+        opened.store.fail_pending()
+        with pytest.raises(StoreError, match="stopping"):
+            await late
+        with pytest.raises(StoreError, match="stopping"):
+            await opened.store.write(put("k3"))
+
+    asyncio.run(play())
+    assert opened.store.look(lambda tx: tx.one(COUNT)) == (1,)
+
+
+def test_timers_fire_in_order_once_and_can_be_moved(opened: Opened) -> None:
+    async def play() -> None:
+        write, now = opened.store.write, opened.clock.now()
+        await write(lambda tx: timers.set_timer(tx, "room", "b", now + 2_000))
+        await write(lambda tx: timers.set_timer(tx, "room", "a", now + 1_000))
+        await write(lambda tx: timers.set_timer(tx, "room", "b", now + 3_000))
+        assert opened.store.look(timers.next_due) == now + 1_000
+        assert not await write(lambda tx: timers.claim(tx, "room", "a"))
+        opened.clock.set(now + 3_000)
+        assert opened.store.look(lambda tx: timers.due(tx, 10)) == [("room", "a"), ("room", "b")]
+        assert await write(lambda tx: timers.claim(tx, "room", "a"))
+        assert not await write(lambda tx: timers.claim(tx, "room", "a"))
+        await write(lambda tx: timers.postpone(tx, "room", "b", tx.now + 500))
+        assert opened.store.look(timers.next_due) == now + 3_500
+        await write(lambda tx: timers.clear_timer(tx, "room", "b"))
+        assert opened.store.look(timers.next_due) is None
+
+    asyncio.run(play())
+
+
+def test_a_lease_is_held_by_one_renewed_by_its_holder_and_free_after_its_time(opened: Opened) -> None:
+    async def play() -> None:
+        write, until = opened.store.write, opened.real_clock.now() + 1_000
+        assert await write(lambda tx: leases.take(tx, "room", "k", "one", until))
+        assert not await write(lambda tx: leases.take(tx, "room", "k", "two", until))
+        assert await write(lambda tx: leases.renew(tx, "room", "k", "one", until + 1_000))
+        assert not await write(lambda tx: leases.renew(tx, "room", "k", "two", until + 9_000))
+        opened.clock.set(opened.clock.now() + 3_600_000)  # house time takes nobody's lease away
+        assert await write(lambda tx: leases.holds(tx, "room", "k", "one"))
+        opened.real_clock.set(until + 1_000)
+        assert not await write(lambda tx: leases.holds(tx, "room", "k", "one"))
+        assert not await write(lambda tx: leases.renew(tx, "room", "k", "one", until + 9_000))
+        assert await write(lambda tx: leases.take(tx, "room", "k", "two", until + 9_000))
+        await write(lambda tx: leases.release(tx, "room", "k", "one"))
+        assert await write(lambda tx: leases.holds(tx, "room", "k", "two"))
+
+    asyncio.run(play())

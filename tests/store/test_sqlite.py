@@ -1,0 +1,175 @@
+"""What is SQLite's own: the file, its lock and version, flushes, a full disk."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tasuki.store.migrations import migrations
+from tasuki.store.sqlite import CHECKPOINT_PAGES, SqliteStore
+from tasuki.store.store import Tx
+from tasuki.testing import ManualClock
+from tasuki.values.chance import Chance
+from tasuki.values.errors import StoreBusy, StoreFull, StoreNewer
+from tests.store.conftest import open_sqlite
+from tests.store.test_contract import COUNT, GET, put
+
+
+def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> None:
+    one = open_sqlite(tmp_path / "t.db").store
+    asyncio.run(one.write(put("k1", "kept")))
+    one.close()
+    two = open_sqlite(tmp_path / "t.db").store
+    assert two.look(lambda tx: tx.one(GET, ("k1",))) == ("kept",)
+    two.close()
+
+
+def test_a_second_node_on_the_same_file_is_refused(tmp_path: Path) -> None:
+    one = open_sqlite(tmp_path / "t.db").store
+    with pytest.raises(StoreBusy, match="Another node is running"):
+        open_sqlite(tmp_path / "t.db")
+    one.close()
+    open_sqlite(tmp_path / "t.db").store.close()
+
+
+def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    open_sqlite(tmp_path / "t.db").store.close()
+    raw = apsw.Connection(str(tmp_path / "t.db"))
+    raw.pragma("user_version", migrations()[-1][0] + 1)
+    raw.close()
+    with pytest.raises(StoreNewer, match="newer Tasuki"):
+        open_sqlite(tmp_path / "t.db")
+    raw = apsw.Connection(str(tmp_path / "t.db"))
+    assert raw.pragma("user_version") == migrations()[-1][0] + 1
+    raw.close()
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    raw = apsw.Connection(str(tmp_path / "t.db"))
+    raw.execute("CREATE TABLE theirs (x)")
+    raw.pragma("user_version", 3)
+    raw.close()
+    with pytest.raises(StoreNewer, match="another program"):
+        open_sqlite(tmp_path / "t.db")
+
+
+def test_a_reply_waits_for_the_flush_and_so_does_a_read_of_what_is_not_flushed_yet(tmp_path: Path) -> None:
+    gate, flushes = threading.Event(), []
+
+    def slow(fd: int) -> None:
+        gate.wait(10)
+        os.fdatasync(fd)
+        flushes.append(fd)
+
+    store = SqliteStore(
+        tmp_path / "t.db", clock=ManualClock(), real_clock=ManualClock(), chance=Chance.seeded(1), fdatasync=slow
+    )
+
+    async def play() -> None:
+        writing = asyncio.ensure_future(store.write(put("k1", "one")))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert store.look(lambda tx: tx.one(COUNT)) == (1,)  # committed
+        reading = asyncio.ensure_future(store.read(lambda tx: tx.one(COUNT)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not writing.done()
+        assert not reading.done()
+        gate.set()
+        assert await writing == "k1"
+        assert await reading == (1,)
+        assert flushes
+
+    asyncio.run(play())
+    store.close()
+
+
+def test_a_unit_that_changed_nothing_waits_for_no_flush(tmp_path: Path) -> None:
+    flushes: list[int] = []
+    store = SqliteStore(
+        tmp_path / "t.db",
+        clock=ManualClock(),
+        real_clock=ManualClock(),
+        chance=Chance.seeded(1),
+        fdatasync=flushes.append,
+    )
+    asyncio.run(store.write(lambda tx: tx.one(COUNT)))
+    assert flushes == []
+    store.close()
+
+
+def test_a_failed_flush_acknowledges_nothing_and_is_fatal(tmp_path: Path) -> None:
+    fatal, told = threading.Event(), []
+
+    def fail(_fd: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    def on_fatal(bad: BaseException) -> None:
+        told.append(bad)
+        fatal.set()
+
+    store = SqliteStore(
+        tmp_path / "t.db",
+        clock=ManualClock(),
+        real_clock=ManualClock(),
+        chance=Chance.seeded(1),
+        fdatasync=fail,
+        on_fatal=on_fatal,
+    )
+
+    async def play() -> None:
+        writing = asyncio.ensure_future(store.write(put("k1")))
+        assert await asyncio.to_thread(fatal.wait, 10)
+        await asyncio.sleep(0)
+        assert not writing.done()
+        writing.cancel()
+
+    asyncio.run(play())
+    assert isinstance(told[0], OSError)
+    store.close()
+
+
+def test_a_full_disk_fails_the_group_clearly_loses_nothing_and_heals(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "t.db").store
+    asyncio.run(store.write(put("k0")))
+    store.limit_pages(1)  # as full as a disk can be
+
+    async def play() -> Sequence[object]:
+        big = "x" * 100_000
+        return await asyncio.gather(
+            store.write(put("k1")), store.write(put("k2", big)), store.write(put("k3")), return_exceptions=True
+        )
+
+    answers = asyncio.run(play())
+    assert all(isinstance(answer, StoreFull) for answer in answers), answers
+    assert store.look(lambda tx: tx.one(COUNT)) == (1,)
+    store.limit_pages(None)
+    assert asyncio.run(play()) == ["k1", "k2", "k3"]
+    store.close()
+
+
+def test_the_log_is_copied_into_the_file_and_does_not_grow_without_bound(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "t.db").store
+    blob = "x" * 40_000
+
+    async def play() -> None:
+        for round_ in range(60):
+
+            def unit(tx: Tx, round_: int = round_) -> None:
+                for n in range(30):
+                    tx.run(
+                        "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                        (f"k{n}", blob + str(round_)),
+                    )
+
+            await store.write(unit)
+
+    asyncio.run(play())
+    size = (tmp_path / "t.db-wal").stat().st_size
+    assert size < 4 * CHECKPOINT_PAGES * 4096, size
+    store.close()
+    assert not (tmp_path / "t.db-wal").exists()
