@@ -44,11 +44,11 @@ class Bell:
                 return await waiter
         except TimeoutError:
             return False
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.ring(topic)  # woken, and gone before it could look: the next one's turn
+            raise
         finally:
-            if not waiter.done():
-                waiter.cancel()
-            elif not waiter.cancelled() and waiter.result() and asyncio.current_task() is not None:
-                pass
             queue = self._waiters.get(topic)
             if queue is not None and waiter in queue:
                 queue.remove(waiter)

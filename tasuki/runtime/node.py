@@ -1,0 +1,219 @@
+"""A node: builds the house from a Config and serves it. The only module that knows every room."""
+
+import asyncio
+import gc
+import ipaddress
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+import uvloop
+
+from tasuki.protocol.http import Door, application
+from tasuki.runners.process import ProcessRunner
+from tasuki.runtime.attendant import Attendant
+from tasuki.runtime.bell import Bell
+from tasuki.runtime.clock import SystemClock
+from tasuki.runtime.credentials import owner_key
+from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
+from tasuki.services import handovers, machines, pipes, queues, tasks
+from tasuki.services.room import Room
+from tasuki.services.switchboard import Switchboard
+from tasuki.store.sqlite import SqliteStore
+from tasuki.values.chance import Chance
+from tasuki.values.config import Config
+from tasuki.values.documents import dumps
+from tasuki.values.errors import ConfigError
+from tasuki.values.operations import Operations, Principal
+
+log = logging.getLogger("tasuki.node")
+
+ROOMS = (handovers.room, queues.room, tasks.room, machines.room, pipes.room)
+KEEP_ALIVE_S = 75
+"""Longer than any SDK keeps an idle connection, so that the client is the one to close."""
+LAST_WORDS_S = 3
+"""How long a stopping node waits for replies in hand; long polls are ended at once."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A built house, ready to be served."""
+
+    config: Config
+    store: SqliteStore
+    bell: Bell
+    loop: Loop
+    door: Door
+    runner: ProcessRunner
+
+
+def build(config: Config) -> Node:
+    """Join everything. Raises `ConfigError`, `StoreBusy`, `StoreNewer` or an OSError that names its file."""
+    prepare_folder(config.data)
+    clock, real_clock, chance, bell = SystemClock(), SystemClock(), Chance.system(), Bell()
+    key, secret = owner_key(config)
+    store = SqliteStore(config.data / "tasuki.db", clock=clock, real_clock=real_clock, chance=chance, on_ring=bell.ring)
+    switchboard = Switchboard()
+    rooms: dict[str, Room] = {room.name: room for room in (make(config, switchboard) for make in ROOMS)}
+    owner = Principal(key)
+
+    def credential(access_key: str) -> tuple[str, Principal] | None:
+        if access_key == key:
+            return secret, owner
+        return store.look(lambda tx: switchboard.credential(tx, access_key))
+
+    operations: dict[str, Operations] = {
+        room.service: room.operations for room in rooms.values() if room.service is not None
+    }
+    door = Door(
+        config=config,
+        operations=operations,
+        store=store,
+        bell=bell,
+        clock=clock,
+        real_clock=real_clock,
+        chance=chance,
+        credential=credential,
+    )
+    runner = ProcessRunner(config)
+    attendant = Attendant(store=store, runner=runner, bell=bell, config=config)
+    duties: list[Duty] = [TimerDuty(rooms, store, clock), attendant]
+    duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
+    return Node(config, store, bell, Loop(duties, bell, clock), door, runner)
+
+
+def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
+    """Serve a node until SIGTERM or SIGINT; answer the exit code. `on_ready` is given the node's URL, once.
+
+    Raises what `build` raises, and an OSError when the port is taken.
+    """
+    refuse_strangers(config)
+    listener = listen(config)
+    try:
+        node = build(config)
+    except BaseException:
+        listener.close()
+        raise
+    host, port = listener.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    try:
+        with announced(config, url):
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                return runner.run(_serve(node, listener, lambda: on_ready(url)))
+    finally:
+        listener.close()
+        node.store.close()
+
+
+async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], None]) -> int:
+    server = _Server(
+        uvicorn.Config(
+            application(node.door),
+            loop="none",
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=LAST_WORDS_S,
+        )
+    )
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await node.runner.open()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    duties = asyncio.create_task(node.loop.serve())
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.001)
+    gc.collect()
+    gc.freeze()  # what is here now stays: spare every later collection a look at it
+    gc.set_threshold(20_000, 20, 50)
+    on_ready()
+    ending = asyncio.create_task(stop.wait())
+    await asyncio.wait([ending, serving, duties], return_when=asyncio.FIRST_COMPLETED)
+    failed = duties.done() and not duties.cancelled() and duties.exception() is not None
+    if failed:
+        log.critical("the loop ended", exc_info=duties.exception())
+    server.should_exit = True
+    duties.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await duties
+    ending.cancel()
+    await serving
+    await node.runner.close()
+    return 70 if failed else 0
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its own idea of signals: the node stops its duties too."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the node."""
+        yield
+
+
+def refuse_strangers(config: Config) -> None:
+    """Keep the public development key on loopback."""
+    if config.dev and not _is_loopback(config.host):
+        raise ConfigError(
+            f"--dev accepts the public key test/test, so it listens on loopback only; --host {config.host} is not. "
+            "Leave out --dev (a key of your own is made in the data directory), or --host."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(config: Config) -> socket.socket:
+    """Take the port before anything else is touched."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((config.host, config.port))
+        listener.listen(2048)
+        listener.set_inheritable(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the data directory, for its owner only, and see that it can be written. Raises OSError naming it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    probe = folder / f".probe.{os.getpid()}"
+    probe.touch(mode=0o600)
+    probe.unlink()
+
+
+@contextmanager
+def announced(config: Config, url: str) -> Iterator[None]:
+    """Say in `DIR/node.json` where the node is, for the command line, as long as it is there."""
+    path = config.data / "node.json"
+    fresh = path.with_suffix(".tmp")
+    facts = {"url": url, "pid": os.getpid(), "dev": config.dev, "region": config.region, "account": config.account}
+    fresh.write_text(dumps(facts) + "\n")
+    fresh.rename(path)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
