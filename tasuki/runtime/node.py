@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 import uvloop
@@ -23,7 +24,6 @@ from tasuki.runtime.clock import SystemClock
 from tasuki.runtime.credentials import owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.services import handovers, machines, pipes, queues, tasks
-from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.sqlite import SqliteStore
 from tasuki.values.chance import Chance
@@ -31,6 +31,9 @@ from tasuki.values.config import Config
 from tasuki.values.documents import dumps
 from tasuki.values.errors import ConfigError
 from tasuki.values.operations import Operations, Principal
+
+if TYPE_CHECKING:
+    from tasuki.services.room import Room
 
 log = logging.getLogger("tasuki.node")
 
@@ -103,9 +106,8 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
     host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     try:
-        with announced(config, url):
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(_serve(node, listener, lambda: on_ready(url)))
+        with announced(config, url), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(_serve(node, listener, lambda: on_ready(url)))
     finally:
         listener.close()
         node.store.close()
@@ -134,8 +136,7 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
     await node.runner.open()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     duties = asyncio.create_task(node.loop.serve())
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.001)
+    await asyncio.wait([asyncio.create_task(server.up.wait()), serving], return_when=asyncio.FIRST_COMPLETED)
     gc.collect()
     gc.freeze()  # what is here now stays: spare every later collection a look at it
     gc.set_threshold(20_000, 20, 50)
@@ -156,7 +157,16 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its own idea of signals: the node stops its duties too."""
+    """uvicorn without its own idea of signals (the node stops its duties too), and with word of when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self.up.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
