@@ -1,0 +1,268 @@
+"""The commands and their options. What they do stands in the modules beside this one."""
+
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tasuki.cli.complaints import Code, complaint_of
+
+app = typer.Typer(
+    name="tasuki",
+    help="Event-driven batch pipelines with the AWS APIs, as one durable program.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=True)
+app.add_typer(queue, name="queue")
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="TASUKI_DATA",
+        help="The node's data directory. Default: the variables of `tasuki env`, else .tasuki",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs, one document a line.")]
+Execution = Annotated[str | None, typer.Argument(help="ARN, MACHINE:NAME or name; the latest one if left out.")]
+
+
+class ClockKind(StrEnum):
+    """Whose time a node lives in."""
+
+    REAL = "real"
+    MANUAL = "manual"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from tasuki import __version__
+
+        typer.echo(f"tasuki {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def up(
+    *,
+    data: Annotated[Path, typer.Option("--data", envvar="TASUKI_DATA", help="Where everything is kept.")] = Path(
+        ".tasuki"
+    ),
+    port: Annotated[int, typer.Option(help="The port to listen at.")] = 4566,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    dev: Annotated[bool, typer.Option("--dev", help="Accept the key test/test. Loopback only.")] = False,
+    config: Annotated[Path | None, typer.Option(help="Settings and images. Default: DIR/tasuki.toml")] = None,
+    clock: Annotated[ClockKind, typer.Option(help="A manual clock moves only when told.")] = ClockKind.REAL,
+    as_json: Json = False,
+) -> None:
+    """Start a node. Prints one line when it is ready; Ctrl-C or SIGTERM ends it, and nothing is lost."""
+    from tasuki.cli import node
+
+    kind: node.ClockName = "manual" if clock is ClockKind.MANUAL else "real"
+    raise typer.Exit(node.up(data, config, host=host, port=port, dev=dev, clock=kind, as_json=as_json))
+
+
+@app.command()
+def env(data: Data = None, as_json: Json = False) -> None:
+    """Print the exports that point boto3, the AWS CLI, SAM, CDK and Terraform at the node: eval $(tasuki env)."""
+    from tasuki.cli import node, reach
+
+    node.env(reach.find_node(data), as_json=as_json)
+
+
+@app.command()
+def demo(
+    *,
+    name: Annotated[str, typer.Argument(help="The story to play.")] = "dispatch",
+    crash: Annotated[bool, typer.Option("--crash", help="Kill the node with SIGKILL while two tasks run.")] = False,
+    jobs: Annotated[int, typer.Option(min=4, max=100, help="How many jobs.")] = 8,
+    seconds: Annotated[int, typer.Option(min=1, max=600, help="How long each job searches.")] = 5,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the data directory for a look.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Play a story end to end on a node of its own, and check what happened."""
+    from tasuki.cli import stories
+
+    options = stories.Options(crash=crash, jobs=jobs, seconds=seconds, keep=keep, as_json=as_json)
+    raise typer.Exit(stories.play(name, options))
+
+
+@app.command()
+def start(
+    *,
+    machine: Annotated[str, typer.Argument(help="Name or ARN.")],
+    text: Annotated[str, typer.Option("--input", "-i", help="JSON, or @FILE.")] = "{}",
+    name: Annotated[str | None, typer.Option(help="The execution's name.")] = None,
+    follow: Annotated[bool, typer.Option("--watch", "-w", help="Follow it until it ends.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Start an execution."""
+    from tasuki.cli import executions, reach
+
+    node = reach.find_node(data)
+    arn = executions.start(node, machine, text, name, as_json=as_json)
+    if follow:
+        raise typer.Exit(executions.watch(node, arn, as_json=as_json))
+
+
+@app.command()
+def watch(execution: Execution = None, data: Data = None, as_json: Json = False) -> None:
+    """Follow an execution live; exit code 1 if it does not succeed."""
+    from tasuki.cli import executions, reach
+
+    raise typer.Exit(executions.watch(reach.find_node(data), execution, as_json=as_json))
+
+
+@app.command()
+def history(execution: Execution = None, data: Data = None, as_json: Json = False) -> None:
+    """Print everything that an execution did."""
+    from tasuki.cli import executions, reach
+
+    executions.history(reach.find_node(data), execution, as_json=as_json)
+
+
+@app.command()
+def ps(
+    stopped: Annotated[bool, typer.Option("--all", "-a", help="Also those that ended lately.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the tasks that run."""
+    from tasuki.cli import reach, tasks
+
+    tasks.ps(reach.find_node(data), stopped=stopped, as_json=as_json)
+
+
+@app.command()
+def logs(
+    task: Annotated[str, typer.Argument(help="ARN, id, or the first characters of the id.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the task has ended.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Print what a task wrote."""
+    from tasuki.cli import reach, tasks
+
+    tasks.logs(reach.find_node(data), task, following=follow, as_json=as_json)
+
+
+@app.command()
+def doctor(
+    data: Annotated[
+        Path, typer.Option("--data", envvar="TASUKI_DATA", help="Where a node would keep its data.")
+    ] = Path(".tasuki"),
+    port: Annotated[int, typer.Option(help="The port a node would listen at.")] = 4566,
+    as_json: Json = False,
+) -> None:
+    """Say what this machine can do; exit code 1 if a node could not run."""
+    from tasuki.cli import doctor as examination
+
+    raise typer.Exit(examination.examine(data, port, as_json=as_json))
+
+
+Queue = Annotated[str, typer.Argument(help="Name, URL or ARN.")]
+
+
+@queue.command("ls")
+def queue_ls(data: Data = None, as_json: Json = False) -> None:
+    """List the queues and how full they are."""
+    from tasuki.cli import queues, reach
+
+    queues.ls(reach.find_node(data), as_json=as_json)
+
+
+@queue.command("show")
+def queue_show(name: Queue, data: Data = None, as_json: Json = False) -> None:
+    """Show a queue's attributes."""
+    from tasuki.cli import queues, reach
+
+    queues.show(reach.find_node(data), name, as_json=as_json)
+
+
+@queue.command("send")
+def queue_send(
+    name: Queue,
+    body: Annotated[str, typer.Argument(help="The message, or @FILE.")],
+    delay: Annotated[int, typer.Option(help="Seconds before it can be received.")] = 0,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Send one message."""
+    from tasuki.cli import queues, reach
+
+    queues.send(reach.find_node(data), name, body, delay, as_json=as_json)
+
+
+@queue.command("receive")
+def queue_receive(
+    *,
+    name: Queue,
+    count: Annotated[int, typer.Option("--max", min=1, help="At most so many messages.")] = 10,
+    hide: Annotated[int, typer.Option(help="Keep them invisible for so many seconds; 0 gives them back at once.")] = 0,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete what was received.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show messages. It is a receive like any other: it counts towards a redrive policy."""
+    from tasuki.cli import queues, reach
+
+    queues.receive(reach.find_node(data), name, count, hide, delete=delete, as_json=as_json)
+
+
+@queue.command("purge")
+def queue_purge(
+    name: Queue,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Delete every message of a queue."""
+    from tasuki.cli import queues, reach
+
+    if not yes:
+        typer.confirm(f"Delete every message of {name}?", abort=True)
+    queues.purge(reach.find_node(data), name, as_json=as_json)
+
+
+def main() -> None:
+    """Run a command; end with one of the exit codes of `complaints.py`."""
+    sys.exit(_guarded(app))
+
+
+def _guarded(run: Callable[[], None]) -> int:
+    try:
+        run()
+    except KeyboardInterrupt:
+        return Code.INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; what is still buffered has nowhere to go.
+        sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115 - until the process ends, which is now
+        return Code.DONE
+    except Exception as error:
+        complaint = complaint_of(error)
+        if complaint is None:
+            raise
+        typer.echo(f"tasuki: {complaint.text}", err=True)
+        if complaint.hint:
+            typer.echo(f"        {complaint.hint}", err=True)
+        return complaint.code
+    return Code.DONE
+
+
+if __name__ == "__main__":
+    main()
