@@ -30,6 +30,8 @@ class Phase(StrEnum):
     RETRYING = "retrying"
     RUNNING = "running"
     JOINING = "joining"
+    CLOSED = "closed"
+    """Over; never saved."""
 
 
 @dataclass(slots=True)
@@ -72,12 +74,9 @@ class Frame:
     items: list[Doc] | None = None
     """A Map's items, while it is open."""
     concurrency: int = 0
-    tolerated: int = 0
-    """A Map's tolerated failures."""
     total: int = 0
     opened: int = 0
     done: int = 0
-    failed: int = 0
 
     @property
     def due(self) -> Instant | None:

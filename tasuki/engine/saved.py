@@ -46,18 +46,16 @@ def pack_frame(frame: Frame) -> bytes:
             frame.heartbeat_ms,
             [item.text for item in frame.items] if frame.items is not None else None,
             frame.concurrency,
-            frame.tolerated,
             frame.total,
             frame.opened,
             frame.done,
-            frame.failed,
         )
     )
 
 
 def pack_counts(frame: Frame) -> bytes:
     """Answer the counts of a frame: what a child that comes or goes changes in its parent."""
-    return pack((VERSION, frame.last_event, frame.opened, frame.done, frame.failed))
+    return pack((VERSION, frame.last_event, frame.opened, frame.done))
 
 
 def unpack_frame(body: bytes, counts: bytes | None = None) -> Frame:
@@ -65,9 +63,9 @@ def unpack_frame(body: bytes, counts: bytes | None = None) -> Frame:
     fields = _known(unpack(body))
     (_, number, parent, index, block, state, phase, text, last_event, variables, item, *rest) = fields
     (entered_at, entered_event, attempt, started, token, handle, retries, retry_count, *rest) = rest
-    (wake_at, timeout_at, heartbeat_at, heartbeat_ms, items, concurrency, tolerated, total, opened, done, failed) = rest
+    (wake_at, timeout_at, heartbeat_at, heartbeat_ms, items, concurrency, total, opened, done) = rest
     if counts is not None:
-        _, last_event, opened, done, failed = _known(unpack(counts))
+        _, last_event, opened, done = _known(unpack(counts))
     return Frame(
         id=number,
         parent=parent,
@@ -93,11 +91,9 @@ def unpack_frame(body: bytes, counts: bytes | None = None) -> Frame:
         heartbeat_ms=heartbeat_ms,
         items=[Doc.of_text(one) for one in items] if items is not None else None,
         concurrency=concurrency,
-        tolerated=tolerated,
         total=total,
         opened=opened,
         done=done,
-        failed=failed,
     )
 
 

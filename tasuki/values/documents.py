@@ -8,7 +8,7 @@ decoder. Text is compact, as AWS writes it.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -83,6 +83,15 @@ class Doc:
         doc = cls.__new__(cls)
         doc._text = text  # noqa: SLF001 - our own alternative constructor
         doc._value = _UNREAD  # noqa: SLF001
+        return doc
+
+    @classmethod
+    def array(cls, members: Sequence["Doc"]) -> "Doc":
+        """Hold an array of documents: their texts are joined, nothing is coded again (as AWS does, spaces kept)."""
+        doc = cls.of_text(f"[{','.join([member.text for member in members])}]")
+        values = [member._value for member in members]  # noqa: SLF001 - our own alternative constructor
+        if not any(value is _UNREAD for value in values):
+            doc._value = values  # noqa: SLF001
         return doc
 
     @property

@@ -1,0 +1,70 @@
+"""Frames below a frame: opening them, and closing them when nobody waits for them any more.
+
+What AWS writes for children that are aborted (recorded: timeouts/test_service_lambda_map_timeout): the iteration, then
+the state it was in, child by child, all with the previousEventId of the failure. States that cannot wait have no such
+event.
+"""
+
+from tasuki.engine.commands import CancelTask
+from tasuki.engine.execution import Frame, Phase
+from tasuki.engine.turn import Turn
+from tasuki.language.definition import Block, Map, Parallel, State, Task, Wait
+from tasuki.values.documents import Doc
+
+_ABORTED: dict[type[State], str] = {
+    Task: "TaskStateAborted",
+    Wait: "WaitStateAborted",
+    Parallel: "ParallelStateAborted",
+    Map: "MapStateAborted",
+}
+
+
+def open_child(turn: Turn, parent: Frame, index: int, block: Block, *, document: Doc, item: Doc | None = None) -> Frame:
+    """Open a frame below `parent` that will run `block` from its first state on `document`."""
+    execution = turn.execution
+    execution.last_frame += 1
+    frame = Frame(
+        execution.last_frame,
+        parent.id,
+        index,
+        block.path,
+        block.start_at,
+        Phase.READY,
+        document,
+        parent.last_event,
+        item=item,
+    )
+    turn.frames.open(frame)
+    turn.queue.append(frame)
+    return frame
+
+
+def abort_children(turn: Turn, parent: Frame, state: State, previous: int, cause: str) -> None:
+    """Close everything below a frame. `previous` is the event that was the reason; `cause` is told to cancelled tasks."""
+    of_map = isinstance(state, Map)
+    for child in turn.frames.children(parent.id):
+        if of_map:
+            turn.note(previous, "MapIterationAborted", {"name": state.name, "index": child.index})
+        abort_frame(turn, child, previous, cause)
+    turn.frames.drop_results(parent.id)
+
+
+def abort_frame(turn: Turn, frame: Frame, previous: int, cause: str) -> None:
+    """Close a frame and everything below it."""
+    if frame.phase is not Phase.READY:
+        state = turn.state(frame)
+        kind = _ABORTED.get(type(state))
+        # A Wait of the root says nothing when the execution stops (recorded: sfn_api/test_stop_execution).
+        if kind is not None and not (frame.parent is None and kind == "WaitStateAborted"):
+            turn.note(previous, kind, None)
+        if frame.phase is Phase.RUNNING:
+            cancel(turn, frame, state, cause)
+        elif frame.phase is Phase.JOINING:
+            abort_children(turn, frame, state, previous, cause)
+    turn.close(frame)
+
+
+def cancel(turn: Turn, frame: Frame, state: State, cause: str) -> None:
+    """Have the running work of a Task stopped."""
+    assert isinstance(state, Task), "only a Task runs"
+    turn.commands.append(CancelTask(frame.id, frame.attempt, state.resource, frame.handle, cause))
