@@ -1,5 +1,6 @@
 """`up` and `env`: a node, and how to point clients at it."""
 
+import logging
 import shlex
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,6 +26,7 @@ def up(data: Path, config: Path | None, *, host: str, port: int, dev: bool, cloc
         else:
             screen.line(f"Tasuki is ready at {url}, data in {data}. Next: eval $(tasuki env{_flag(data)})")
 
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
         settings = read_config(data, config, host=host, port=port, dev=dev, clock=clock)
         return serve(settings, on_ready=ready)

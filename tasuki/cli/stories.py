@@ -1,6 +1,7 @@
 """`demo`: stories that are played end to end. Each is `examples/NAME/story.py` with a function `play(options)`."""
 
-import importlib.util
+import importlib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,16 +24,11 @@ class Options:
 
 def play(name: str, options: Options) -> int:
     """Play a story; answer its exit code. Raises `Complaint` when there is none of that name."""
-    source = EXAMPLES / name / "story.py"
     known = sorted(path.parent.name for path in EXAMPLES.glob("*/story.py"))
     if name not in known:
         hint = (
             f"there is: {', '.join(known)}" if known else "the stories come with the source: clone it, then make demo"
         )
         raise Complaint(f"no story is called {name}", Code.USAGE, hint=hint)
-    specification = importlib.util.spec_from_file_location(f"tasuki_story_{name}", source)
-    assert specification is not None
-    assert specification.loader is not None
-    story = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(story)
-    return int(story.play(options))
+    sys.path.insert(0, str(EXAMPLES))
+    return int(importlib.import_module(f"{name}.story").play(options))

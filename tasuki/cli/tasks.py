@@ -10,6 +10,8 @@ from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.pace import pause
 from tasuki.cli.pages import describe_tasks, task_arn, task_arns
 from tasuki.cli.reach import Reach
+from tasuki.values import documents
+from tasuki.values.errors import MalformedDocument
 
 COLUMNS = ("task", "definition", "status", "pid", "memory", "exit", "started", "execution")
 
@@ -48,7 +50,14 @@ def row_of(reach: Reach, task: Mapping[str, Any]) -> dict[str, Any]:
 
 def pid_of(reach: Reach, identity: str) -> int | None:
     """Answer the process id of a running task from what its shim wrote, if its node is on this machine."""
-    del reach, identity
+    if reach.folder is None:
+        return None
+    for source in sorted((reach.folder / "tasks" / identity).glob("*/facts"), reverse=True):
+        try:
+            containers = documents.loads(source.read_bytes())["containers"]
+        except (OSError, MalformedDocument, KeyError, TypeError):
+            continue
+        return next((int(c["pid"]) for c in containers if c.get("pid") and not c.get("ended")), None)
     return None
 
 
@@ -66,7 +75,7 @@ def logs(reach: Reach, wanted: str, *, following: bool, as_json: bool) -> None:
     tails: dict[Path, int] = {}
     while True:
         ended = not following or _ended(reach, arn)
-        for source in sorted(folder.rglob("*.log")):
+        for source in sorted(path for path in folder.rglob("*.log") if path.name != "shim.log"):
             tails[source] = _print_from(source, tails.get(source, 0), as_json=as_json)
         if ended:
             break
@@ -83,6 +92,8 @@ def _ended(reach: Reach, arn: str) -> bool:
 def _print_from(source: Path, at: int, *, as_json: bool) -> int:
     """Print a file from byte `at`; answer where it ends now."""
     with source.open("rb") as log:
+        if log.seek(0, os.SEEK_END) < at:
+            at = 0  # it passed its cap and was started anew
         log.seek(at)
         text = log.read()
     if not text:

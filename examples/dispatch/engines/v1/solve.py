@@ -69,7 +69,14 @@ def main() -> None:
     print(f"job {job}: {os.environ['INSTANCE']} for {seconds} s, OR-Tools, pid {os.getpid()}", flush=True)
     instance = read_instance(Path(os.environ["INSTANCES_FOLDER"]), os.environ["INSTANCE"])
     cost, routes = solve(instance, seconds)
-    result = {"jobId": job, "instance": instance.name, "engine": "v1", "pid": os.getpid(), "cost": cost, "routes": routes}
+    result = {
+        "jobId": job,
+        "instance": instance.name,
+        "engine": "v1",
+        "pid": os.getpid(),
+        "cost": cost,
+        "routes": routes,
+    }
     target = Path(os.environ["RESULTS_FOLDER"]) / f"{job}.json"
     draft = target.with_suffix(f".{os.getpid()}.part")
     draft.write_text(json.dumps(result))
