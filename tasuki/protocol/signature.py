@@ -1,0 +1,218 @@
+"""Signature Version 4, in headers only (AWS General Reference, "Signing AWS API requests").
+
+A request proves that its sender knows a secret: it signs the method, path, query string, some headers and the hash
+of the body with a key derived from the secret, the day, the region and the service. Here the body's hash is always
+our own, so a tampered body is a wrong signature, whatever `x-amz-content-sha256` claims. Signatures in the query
+string are accepted for nothing: any web page can make a browser send those.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+from urllib.parse import quote, unquote_to_bytes
+
+from tasuki.protocol.call import Call
+from tasuki.protocol.faults import IncompleteSignature, InvalidSignature
+from tasuki.values.instant import MINUTE, Instant, from_datetime, to_datetime
+
+SKEW_MS = 15 * MINUTE
+"""How far a request's time may be from ours."""
+_KEYS_KEPT = 1_024
+
+_AUTHORIZATION = re.compile(
+    rb"AWS4-HMAC-SHA256 +Credential=([^/,\s]+)/(\d{8})/([^/,\s]+)/([^/,\s]+)/aws4_request"
+    rb"\s*,\s*SignedHeaders=([^,\s]+)\s*,\s*Signature=([0-9a-f]{64})\s*"
+)
+_WORD = rb"[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
+_PLAIN_PATH = re.compile(rb"/(?:%b(?:/%b)*/?)?" % (_WORD, _WORD))
+_PLAIN_QUERY = re.compile(rb"(?:[A-Za-z0-9_.~=&-]|%[0-9A-F]{2})*")
+_TIME = re.compile(rb"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z")
+_MISMATCH = (
+    "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key "
+    "and signing method. Consult the service documentation for details."
+)
+
+
+class Credential(NamedTuple):
+    """What an Authorization header claims."""
+
+    access_key: str
+    date: bytes
+    region: str
+    service: str
+    signed: tuple[bytes, ...]
+    signed_text: bytes
+    signature: bytes
+
+
+def parse_authorization(header: bytes) -> Credential:
+    """Read an Authorization header. Raises `IncompleteSignature` that names what is missing."""
+    found = _AUTHORIZATION.fullmatch(header)
+    if found is None:
+        found = _reordered(header)
+    key, date, region, service, signed, signature = found.groups()
+    names = tuple(signed.split(b";"))
+    if b"host" not in names:
+        raise InvalidSignature("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
+    try:
+        return Credential(
+            key.decode("ascii"), date, region.decode("ascii"), service.decode("ascii"), names, signed, signature
+        )
+    except UnicodeDecodeError:
+        raise IncompleteSignature("The Authorization header is not ASCII.") from None
+
+
+def _reordered(header: bytes) -> re.Match[bytes]:
+    """Put the three parts in our order and try again; say what is missing otherwise."""
+    algorithm, _, rest = header.partition(b" ")
+    if algorithm != b"AWS4-HMAC-SHA256":
+        raise IncompleteSignature("Unsupported AWS 'algorithm': only AWS4-HMAC-SHA256 is accepted.")
+    parts = {name.strip(): value.strip() for name, _, value in (part.partition(b"=") for part in rest.split(b","))}
+    missing = [name for name in ("Credential", "Signature", "SignedHeaders") if not parts.get(name.encode())]
+    if missing:
+        raise IncompleteSignature(" ".join(f"Authorization header requires '{name}' parameter." for name in missing))
+    found = _AUTHORIZATION.fullmatch(
+        b"AWS4-HMAC-SHA256 Credential=%b,SignedHeaders=%b,Signature=%b"
+        % (parts[b"Credential"], parts[b"SignedHeaders"], parts[b"Signature"])
+    )
+    if found is None:
+        raise IncompleteSignature(
+            "Credential must have exactly 5 slash-delimited elements, e.g. "
+            "keyid/date/region/service/aws4_request, and Signature 64 hexadecimal digits."
+        )
+    return found
+
+
+class Verifier:
+    """Checks signatures; keeps the derived keys of the day."""
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[str, bytes, str, str], bytes] = {}
+        self._last_time: tuple[bytes, Instant] = (b"", 0)
+
+    def check_time(self, credential: Credential, headers: Mapping[bytes, bytes], now: Instant) -> bytes:
+        """Refuse a request from another time; answer the timestamp in the signature's form.
+
+        Raises `IncompleteSignature` without a readable date, `InvalidSignature` outside of the 15 minutes.
+        """
+        stamp = headers.get(b"x-amz-date")
+        if stamp is None:
+            stamp = _from_date_header(headers.get(b"date"))
+        last, moment = self._last_time
+        if stamp != last:
+            moment = _moment(stamp)
+            self._last_time = (stamp, moment)
+        if not -SKEW_MS <= now - moment <= SKEW_MS:
+            there, here = stamp.decode(), _stamp(now)
+            if moment < now:
+                raise InvalidSignature(
+                    f"Signature expired: {there} is now earlier than {_stamp(now - SKEW_MS)} ({here} - 15 min.)"
+                )
+            raise InvalidSignature(
+                f"Signature not yet current: {there} is still later than {_stamp(now + SKEW_MS)} ({here} + 15 min.)"
+            )
+        if stamp[:8] != credential.date:
+            raise InvalidSignature(
+                "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+                f"'{credential.date.decode()}' != '{stamp[:8].decode()}', from '{stamp.decode()}'."
+            )
+        return stamp
+
+    def check(self, credential: Credential, secret: str, stamp: bytes, call: Call) -> None:
+        """Refuse what `secret` did not sign. Raises `InvalidSignature`."""
+        headers, path, query = call.headers, call.path, call.query
+        # A target that is not signed could be exchanged on the way. A signed header that is not there can't match.
+        if b"x-amz-target" in headers and b"x-amz-target" not in credential.signed:
+            raise InvalidSignature("'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.")
+        find = headers.get
+        lines = [
+            call.method.encode(),
+            path if path == b"/" else canonical_path(path),
+            query and canonical_query(query),
+            *[b"%b:%b" % (name, b" ".join(find(name, b"").split())) for name in credential.signed],
+            b"",
+            credential.signed_text,
+            hashlib.sha256(call.body).hexdigest().encode(),
+        ]
+        scope = f"/{credential.region}/{credential.service}/aws4_request".encode()
+        to_sign = b"AWS4-HMAC-SHA256\n%b\n%b%b\n%b" % (
+            stamp,
+            credential.date,
+            scope,
+            hashlib.sha256(b"\n".join(lines)).hexdigest().encode(),
+        )
+        expected = hmac.digest(self._key(credential, secret), to_sign, "sha256").hex().encode()
+        if not hmac.compare_digest(expected, credential.signature):
+            raise InvalidSignature(_MISMATCH)
+
+    def _key(self, credential: Credential, secret: str) -> bytes:
+        name = (secret, credential.date, credential.region, credential.service)
+        key = self._keys.get(name)
+        if key is None:
+            key = b"AWS4" + secret.encode()
+            for part in (credential.date, credential.region.encode(), credential.service.encode(), b"aws4_request"):
+                key = hmac.digest(key, part, "sha256")
+            if len(self._keys) >= _KEYS_KEPT:
+                self._keys.clear()
+            self._keys[name] = key
+        return key
+
+
+def canonical_path(path: bytes) -> bytes:
+    """Resolve `.` and `..`, drop doubled slashes, and encode what is already encoded once more, as SDKs do."""
+    if _PLAIN_PATH.fullmatch(path):
+        return path
+    kept: list[bytes] = []
+    for part in path.split(b"/"):
+        if part == b"..":
+            if kept:
+                kept.pop()
+        elif part not in {b"", b"."}:
+            kept.append(part)
+    tail = b"/" if kept and path.endswith(b"/") else b""
+    return quote(b"/" + b"/".join(kept) + tail, safe="/~").encode()
+
+
+def canonical_query(query: bytes) -> bytes:
+    """Sort the parameters by name and value, each encoded the one right way."""
+    pairs = [part.partition(b"=")[::2] for part in query.split(b"&") if part]
+    if not _PLAIN_QUERY.fullmatch(query):
+        pairs = [(_encode_again(name), _encode_again(value)) for name, value in pairs]
+    return b"&".join(b"%b=%b" % pair for pair in sorted(pairs))
+
+
+def _encode_again(text: bytes) -> bytes:
+    return quote(unquote_to_bytes(text), safe="-_.~").encode()
+
+
+def _from_date_header(text: bytes | None) -> bytes:
+    """`Date: Mon, 30 Nov 2026 00:15:00 GMT` in the signature's form."""
+    try:
+        if text:
+            if _TIME.fullmatch(text):
+                return text
+            return f"{parsedate_to_datetime(text.decode('ascii')).astimezone(UTC):%Y%m%dT%H%M%SZ}".encode()
+    except ValueError:
+        pass
+    raise IncompleteSignature("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
+
+
+def _moment(stamp: bytes) -> Instant:
+    found = _TIME.fullmatch(stamp)
+    try:
+        if found is not None:
+            year, month, day, hour, minute, second = map(int, found.groups())
+            return from_datetime(datetime(year, month, day, hour, minute, second, tzinfo=UTC))
+    except ValueError:
+        pass
+    raise IncompleteSignature(
+        "Date must be in ISO-8601 'basic format'. See http://en.wikipedia.org/wiki/ISO_8601: YYYYMMDDTHHMMSSZ"
+    )
+
+
+def _stamp(instant: Instant) -> str:
+    return f"{to_datetime(instant):%Y%m%dT%H%M%SZ}"
