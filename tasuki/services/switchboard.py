@@ -164,6 +164,8 @@ class Switchboard:
     """By the service part of the ARN (`states`)."""
     credentials: list[CredentialLookup] = field(default_factory=list)
     record: Callable[[Tx, Handover], None] = lambda _tx, _handover: None
+    handed_over: Callable[[Tx, str], bool] = lambda _tx, _target_id: False
+    """Whether something was handed over to this target id (an execution's ARN) before."""
 
     def finished(self, tx: Tx, watcher: str, ending: Ending) -> None:
         """Tell `ROOM:KEY` how its work ended."""

@@ -1,0 +1,283 @@
+"""The pipes' rounds: one unit takes messages from a queue and hands them to a machine.
+
+Theory of operation. Receive, filter, transform, start, delete and record are ONE unit: either all of it is there
+after a crash or none, so a message is handed over exactly once, and between units a pipe holds no message: stopping,
+changing or deleting it, or the node's end, need no drain and no recovery::
+
+    look ─► whose turn is it, and is there something (or is a window over)?
+    run  ─► receive (counts as a receive) ─► batches ─► filter ─► template ─► arrays ─► start ─► delete, record
+
+One round serves one pipe, the one that was served longest ago among those with work, with about `RECORDS` messages.
+
+When the target refuses a batch, the messages of that batch are *left as received*: their receive count stands, they
+are invisible for the queue's visibility timeout as for any consumer that failed, and after maxReceiveCount the queue
+itself moves them to its dead-letter queue. Nothing is lost, nothing spins: a round without any delivery makes the pipe
+wait before its next one, twice as long each time up to `LONGEST_BACKOFF_MS`, and then try a single batch. DescribePipe
+shows the last failure as StateReason until the next delivery.
+
+When the source or the target is *gone*, the pipe stops before it receives, with a StateReason, as AWS's do.
+
+An execution's input is at most 262,144 bytes: a batch whose array would be larger is closed earlier and goes on in a
+second execution. (AWS fails such a batch again and again until it is in the dead-letter queue.) Only a single record that
+is too large by itself fails.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tasuki.services.pipes import queries
+from tasuki.services.pipes.model import MAX_REASON_LENGTH, Flow, Pipe, compile_flow, missing
+from tasuki.services.pipes.records import Passenger
+from tasuki.services.room import Poll
+from tasuki.services.switchboard import Caller, Handover, Source, Switchboard
+from tasuki.store.store import Tx
+from tasuki.values import documents
+from tasuki.values.arns import parse_arn
+from tasuki.values.errors import DomainError, MalformedDocument
+from tasuki.values.instant import MINUTE, SECOND, Instant, to_iso
+
+RECORDS = 50
+"""Messages per round, unless one batch is larger."""
+MAX_BATCH_BYTES = 6 * 1024 * 1024
+"""A batch closes at this payload (user guide, "Amazon EventBridge Pipes batching and concurrency")."""
+MAX_INPUT_BYTES = 262_144
+"""The largest input of an execution (Step Functions quotas)."""
+FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS = SECOND, 5 * MINUTE
+WIDTH = 4
+"""Rounds that may share a commit."""
+CACHED = 2_000
+"""Compiled pipes kept in memory, by revision."""
+
+
+class Turn(NamedTuple):
+    """A running flow as `queries.TURNS` answers it."""
+
+    pipe: int
+    revision: str
+    source: str
+    batch_size: int
+    window_ms: int
+    window_from: Instant | None
+    retry_at: Instant
+    failures: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Round:
+    """What became of one round's messages."""
+
+    receipts: list[str] = field(default_factory=list)
+    """What is deleted at the end: handed over or filtered out."""
+    delivered: int = 0
+    duplicates: int = 0
+    filtered: int = 0
+    failed: int = 0
+    problem: str = ""
+
+
+class Pump:
+    """All pipes' rounds."""
+
+    def __init__(self, switchboard: Switchboard) -> None:
+        self._switchboard = switchboard
+        self._flows: dict[str, Flow] = {}
+
+    def poll(self) -> Poll:
+        """Answer the room's poll."""
+        return Poll("pipes", ("queues", "pipes"), self.look, self.run, WIDTH)
+
+    def look(self, tx: Tx) -> Instant | None:
+        """Answer when there is work; reads only."""
+        nearest: Instant | None = None
+        for row in tx.all(queries.TURNS):
+            due, _ = self._due(tx, Turn(*row))
+            if due is not None and (nearest is None or due < nearest):
+                nearest = due
+                if due <= tx.now:
+                    break
+        return nearest
+
+    def run(self, tx: Tx) -> Instant | None:
+        """Serve the pipe whose turn it is; answer when there is work next."""
+        nearest: Instant | None = None
+        for row in tx.all(queries.TURNS):
+            turn = Turn(*row)
+            due, count = self._due(tx, turn)
+            if due is not None and due <= tx.now:
+                self._serve(tx, turn, count)
+                return tx.now
+            if due is not None and (nearest is None or due < nearest):
+                nearest = due
+        return nearest
+
+    # -- whose turn it is -----------------------------------------------------------------------------------
+
+    def _source(self, arn: str) -> Source:
+        parsed = parse_arn(arn)
+        assert parsed is not None, "a source was an ARN when its pipe was made"
+        return self._switchboard.sources[parsed.service]
+
+    def _due(self, tx: Tx, turn: Turn) -> tuple[Instant | None, int]:
+        """Answer (when this pipe has something to do, how many messages could be received now)."""
+        if turn.retry_at > tx.now:
+            return turn.retry_at, 0
+        source = self._source(turn.source)
+        count, next_at = source.peek(tx, turn.source)
+        if count == 0:
+            stale = turn.window_from is not None
+            gone = next_at is None and source.check(tx, turn.source) is not None
+            return (tx.now if stale or gone else next_at), 0
+        if turn.window_ms == 0 or count >= turn.batch_size or turn.window_from is None:
+            return tx.now, count
+        return turn.window_from + turn.window_ms, count
+
+    # -- a round --------------------------------------------------------------------------------------------
+
+    def _serve(self, tx: Tx, turn: Turn, count: int) -> None:
+        flow = self._flow(tx, turn)
+        problem = missing(tx, self._switchboard, flow.source, flow.target, flow.target_parameters)
+        if problem is not None:
+            self._stop(tx, turn, problem)
+            return
+        if count == 0:
+            tx.run(queries.OPEN_WINDOW, (None, turn.pipe))
+            return
+        if turn.window_ms and turn.window_from is None and count < turn.batch_size:
+            tx.run(queries.OPEN_WINDOW, (tx.now, turn.pipe))
+            return
+        done = Round()
+        source = self._source(turn.source)
+        try:
+            messages = source.receive(tx, flow.source, self._limit(turn, flow, count), MAX_BATCH_BYTES)
+        except DomainError as bad:
+            done.problem = f"{bad.code}: {bad.message}"
+            self._settle(tx, turn, done)
+            return
+        passengers = [Passenger(message) for message in messages]
+        for start in range(0, len(passengers), flow.batch_size):
+            self._pass_on(tx, flow, passengers[start : start + flow.batch_size], done)
+        if done.receipts:
+            source.delete(tx, flow.source, done.receipts)
+        if not messages and source.peek(tx, flow.source)[0] >= count:
+            done.problem = "The queue shows messages and gives none."
+        self._settle(tx, turn, done)
+
+    def _flow(self, tx: Tx, turn: Turn) -> Flow:
+        """Answer the compiled pipe. A revision is never used twice, so what was compiled for one stays right."""
+        flow = self._flows.get(turn.revision)
+        if flow is None:
+            row = tx.one(queries.BY_ID, (turn.pipe,))
+            assert row is not None, "a flow has a pipe"
+            if len(self._flows) >= CACHED:
+                self._flows.clear()
+            flow = self._flows[turn.revision] = compile_flow(Pipe.of_row(row))
+        return flow
+
+    def _limit(self, turn: Turn, flow: Flow, count: int) -> int:
+        """Answer how many messages to take: whole batches, one after a failure or from an ordered queue."""
+        if turn.failures or flow.source.endswith(".fifo"):
+            return flow.batch_size
+        batches = max(1, RECORDS // flow.batch_size)
+        if turn.window_ms:
+            batches = max(1, min(batches, count // flow.batch_size))
+        return batches * flow.batch_size
+
+    def _stop(self, tx: Tx, turn: Turn, problem: tuple[str, str]) -> None:
+        tx.run(queries.SET_CURRENT, ("STOPPED", turn.pipe))
+        tx.run(queries.RUN_FLOW, (0, f"{problem[0]}: {problem[1]}"[:MAX_REASON_LENGTH], turn.pipe))
+
+    def _settle(self, tx: Tx, turn: Turn, done: Round) -> None:
+        failures, retry_at, reason = 0, 0, ""
+        if done.problem:
+            moved = done.delivered or done.duplicates
+            failures = 0 if moved else turn.failures + 1
+            times = f"{failures} times in a row, " if failures > 1 else ""
+            reason = f"Failed {times}lately at {to_iso(tx.now)}: {done.problem}"[:MAX_REASON_LENGTH]
+            if failures:
+                retry_at = tx.now + min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 20))
+        elif not done.delivered and not done.duplicates:
+            failures, reason = turn.failures, turn.reason  # nothing was tried: the last failure stands
+        tx.run(
+            queries.SETTLE,
+            (retry_at, failures, reason, done.delivered, done.duplicates, done.filtered, done.failed, turn.pipe),
+        )
+
+    # -- a batch --------------------------------------------------------------------------------------------
+
+    def _pass_on(self, tx: Tx, flow: Flow, batch: list[Passenger], done: Round) -> None:
+        """Filter a batch, reshape it, and start an execution with what is left."""
+        kept: list[Passenger] = []
+        texts: list[bytes] = []
+        ingested = to_iso(tx.now)
+        for passenger in batch:
+            try:
+                if flow.passes is None or flow.passes(passenger.event):
+                    texts.append(_encoded(flow, passenger, ingested))
+                    kept.append(passenger)
+                    continue
+            except (MalformedDocument, RecursionError) as bad:
+                self._fail(tx, flow, [passenger], f"the message can't be passed on as JSON: {bad}", done)
+                continue
+            done.filtered += 1
+            done.receipts.append(passenger.receipt)
+            self._record(tx, flow, passenger, "", "FILTERED")
+        for part, payload in _arrays(kept, texts):
+            self._deliver(tx, flow, part, payload, done)
+
+    def _fail(self, tx: Tx, flow: Flow, part: list[Passenger], problem: str, done: Round) -> None:
+        """Leave messages as received: they come back, or go to the queue's dead-letter queue."""
+        done.problem = problem
+        done.failed += len(part)
+        for passenger in part:
+            self._record(tx, flow, passenger, "", f"FAILED: {problem}")
+
+    def _deliver(self, tx: Tx, flow: Flow, part: list[Passenger], payload: str, done: Round) -> None:
+        first = part[0]
+        caller = Caller(
+            account=flow.account,
+            region=flow.region,
+            idempotency=f"{flow.arn}#{first.receipt}",
+            trace=first.message.trace,
+            origin=flow.arn,
+        )
+        name = flow.name(first) if flow.name is not None else None
+        try:
+            execution = self._switchboard.targets[flow.target_service].deliver(tx, flow.target, payload, name, caller)
+        except DomainError as bad:
+            self._fail(tx, flow, part, f"{bad.code}: {bad.message}", done)
+            return
+        outcome = "DELIVERED"
+        if name is not None and self._switchboard.handed_over(tx, execution):
+            outcome = "DUPLICATE"
+            done.duplicates += len(part)
+        else:
+            done.delivered += len(part)
+        for passenger in part:
+            done.receipts.append(passenger.receipt)
+            self._record(tx, flow, passenger, execution, outcome)
+
+    def _record(self, tx: Tx, flow: Flow, passenger: Passenger, execution: str, outcome: str) -> None:
+        message = passenger.message
+        self._switchboard.record(
+            tx, Handover(flow.source, message.id, flow.arn, flow.target, execution, message.trace, outcome)
+        )
+
+
+def _arrays(kept: list[Passenger], texts: list[bytes]) -> Iterator[tuple[list[Passenger], str]]:
+    """Split what a batch keeps into JSON arrays that an execution takes, in order."""
+    start, size = 0, 2
+    for end, text in enumerate(texts):
+        if end > start and size + len(text) > MAX_INPUT_BYTES:
+            yield kept[start:end], (b"[" + b",".join(texts[start:end]) + b"]").decode()
+            start, size = end, 2
+        size += len(text) + 1
+    if kept:
+        yield kept[start:], (b"[" + b",".join(texts[start:]) + b"]").decode()
+
+
+def _encoded(flow: Flow, passenger: Passenger, ingested: str) -> bytes:
+    if flow.render is None:
+        return documents.dumpb(passenger.record)
+    return flow.render(passenger, ingested).encode("utf-8")
