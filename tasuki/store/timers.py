@@ -8,6 +8,7 @@ from tasuki.values.instant import Instant
 
 SET = "INSERT INTO timers (room, key, due) VALUES (?, ?, ?) ON CONFLICT (room, key) DO UPDATE SET due = excluded.due"
 CLEAR = "DELETE FROM timers WHERE room = ? AND key = ?"
+CLEAR_BELOW = "DELETE FROM timers WHERE room = ? AND key >= ? AND key < ?"
 NEXT = "SELECT due FROM timers ORDER BY due LIMIT 1"
 DUE = "SELECT room, key FROM timers WHERE due <= ? ORDER BY due LIMIT ?"
 CLAIM = "DELETE FROM timers WHERE room = ? AND key = ? AND due <= ?"
@@ -23,6 +24,11 @@ def set_timer(tx: Tx, room: str, key: str, due: Instant) -> None:
 def clear_timer(tx: Tx, room: str, key: str) -> None:
     """Forget the wish for this key, if there is one."""
     tx.run(CLEAR, (room, key))
+
+
+def clear_timers(tx: Tx, room: str, owner: str) -> None:
+    """Forget all wishes under keys `OWNER:...`."""
+    tx.run(CLEAR_BELOW, (room, f"{owner}:", f"{owner};"))
 
 
 def next_due(tx: Tx) -> Instant | None:

@@ -21,7 +21,7 @@ _VERSION = b"\x01"
 _MAC_BYTES = 16
 
 
-class BadPageToken(TasukiError):  # noqa: N818 - errors are named for what is wrong
+class BadPageToken(TasukiError):
     """A page token that we did not make, or not for this query. Each room answers with its service's own error."""
 
 

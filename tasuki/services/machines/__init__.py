@@ -1,1 +1,63 @@
-"""The machines room."""
+"""State machines, executions and their history: Step Functions. The shell around the pure engine."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tasuki.services.machines import api, executions, offers, polls, tokens, validating
+from tasuki.services.machines.setting import ROOM, Setting
+from tasuki.services.room import Poll, Room
+from tasuki.services.switchboard import Switchboard
+from tasuki.values.config import Config
+from tasuki.values.operations import Kind, Operation
+
+AT_ONCE = 32
+"""Ready executions that may share a commit."""
+
+
+def room(config: Config, switchboard: Switchboard) -> Room:
+    """Build the room: plugs in `states:startExecution`, the target `states` and the watcher `machines`."""
+    setting = Setting(config, switchboard)
+    switchboard.integrations["states:startExecution"] = offers.StartExecutionCall(setting)
+    switchboard.targets["states"] = offers.MachineTarget(setting)
+    switchboard.watchers[ROOM] = offers.TaskWatcher()
+
+    def operation(kind: Kind, run: Callable[..., dict[str, Any]], *, plain: bool = False) -> Operation:
+        return Operation(kind, run if plain else partial(run, setting=setting))
+
+    return Room(
+        name=ROOM,
+        service="stepfunctions",
+        operations={
+            "CreateStateMachine": operation("write", api.create_state_machine),
+            "DescribeStateMachine": operation("read", api.describe_state_machine),
+            "ListStateMachines": operation("read", api.list_state_machines, plain=True),
+            "UpdateStateMachine": operation("write", api.update_state_machine),
+            "DeleteStateMachine": operation("write", api.delete_state_machine, plain=True),
+            "TagResource": operation("write", api.tag_resource, plain=True),
+            "UntagResource": operation("write", api.untag_resource, plain=True),
+            "ListTagsForResource": operation("read", api.list_tags_for_resource, plain=True),
+            "ValidateStateMachineDefinition": operation(
+                "read", validating.validate_state_machine_definition, plain=True
+            ),
+            "StartExecution": operation("write", executions.start_execution),
+            "StopExecution": operation("write", executions.stop_execution),
+            "DescribeExecution": operation("read", executions.describe_execution, plain=True),
+            "DescribeStateMachineForExecution": operation("read", executions.describe_state_machine_for_execution),
+            "ListExecutions": operation("read", executions.list_executions, plain=True),
+            "GetExecutionHistory": operation("read", executions.get_execution_history, plain=True),
+            "SendTaskSuccess": operation("write", tokens.send_task_success),
+            "SendTaskFailure": operation("write", tokens.send_task_failure),
+            "SendTaskHeartbeat": operation("write", tokens.send_task_heartbeat),
+        },
+        polls=(
+            Poll(
+                name=ROOM,
+                topics=(ROOM,),
+                look=polls.look_ready,
+                run=partial(polls.serve_ready, setting=setting),
+                width=AT_ONCE,
+            ),
+        ),
+        on_timer=lambda tx, key: polls.fire(tx, setting, key),
+    )

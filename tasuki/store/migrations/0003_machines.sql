@@ -25,7 +25,6 @@ CREATE TABLE revisions (
     role_arn TEXT NOT NULL,
     logging TEXT NOT NULL,
     tracing TEXT NOT NULL,
-    encryption TEXT,
     created_at INTEGER NOT NULL
 );
 
@@ -58,16 +57,23 @@ CREATE TABLE executions (
 CREATE INDEX executions_of ON executions (machine, id);
 CREATE INDEX executions_open ON executions (machine) WHERE status = 'RUNNING';
 
--- One row per open frame; `timer` is the due instant of its row in `timers`, if it has one.
+-- One row per open frame (engine/saved.py): `counts`, when there, are newer than `body`; `timer` is the due instant of
+-- its row in `timers`, if it has one; `ready` tells that it waits for nothing,
+-- `token` is what SendTaskSuccess must bring.
 CREATE TABLE frames (
     execution INTEGER NOT NULL,
     id INTEGER NOT NULL,
     parent INTEGER,
     timer INTEGER,
+    ready INTEGER NOT NULL,
+    token TEXT,
     body BLOB NOT NULL,
+    counts BLOB,
     PRIMARY KEY (execution, id)
 ) WITHOUT ROWID;
 CREATE INDEX frames_below ON frames (execution, parent) WHERE parent IS NOT NULL;
+CREATE UNIQUE INDEX frames_token ON frames (token) WHERE token IS NOT NULL;
+CREATE INDEX frames_ready ON frames (execution) WHERE ready = 1;
 
 -- Outputs of finished children (branches, iterations) of frames that are still open.
 CREATE TABLE results (

@@ -1,0 +1,136 @@
+"""What an execution wants done elsewhere: integrations called in the same unit, their answers as events.
+
+Error names and causes as Step Functions builds them from its Java SDK (states.md section 9; recorded:
+error_handling/task_service_sqs): `SQS.AmazonSQSException` with `MESSAGE (Service: AmazonSQS; Status Code: 400; Error
+Code: MissingParameter; Request ID: ...; Proxy: null)`.
+"""
+
+from typing import Any
+
+from tasuki.engine.commands import CancelTask, ScheduleTask
+from tasuki.engine.events import Event, TaskFailed, TaskSubmitted, TaskSucceeded
+from tasuki.language.definition import Resource
+from tasuki.services.switchboard import Answer, Caller, Integration, Switchboard
+from tasuki.store.store import Tx
+from tasuki.values.documents import Doc, dumps
+from tasuki.values.errors import DomainError
+from tasuki.values.instant import to_datetime
+
+_JAVA_NAMES = {"sqs": "AmazonSQS", "ecs": "AmazonECS", "states": "AWSStepFunctions"}
+"""How the Java SDK calls a service in its error texts."""
+_ALWAYS_GENERIC = {"sqs": "AmazonSQSException"}
+"""Services all of whose errors have one name."""
+_CONTENT_TYPES = {"ecs": "application/x-amz-json-1.1"}
+_STARTED_BY = "AWS Step Functions"
+
+
+class Wishes:
+    """Calls integrations for one execution, and remembers what it started in this unit."""
+
+    def __init__(
+        self, tx: Tx, switchboard: Switchboard, *, execution: int, arn: str, account: str, region: str, trace: str
+    ) -> None:
+        self._tx = tx
+        self._switchboard = switchboard
+        self._execution = execution
+        self._arn = arn
+        self._account, self._region = account, region
+        self._trace = trace
+        self.handles: dict[tuple[int, int], str] = {}
+        """What was started in this unit, by frame and attempt."""
+
+    def schedule(self, wish: ScheduleTask) -> Event:
+        """Have a task done; answer what came of it at once."""
+        resource = wish.resource
+        at = "submit" if resource.pattern else "running"
+        integration = self._offered(resource)
+        if integration is None:
+            return TaskFailed(wish.frame, wish.attempt, "States.Runtime", self._not_offered(resource), "schedule")
+        parameters = wish.parameters.value
+        if not isinstance(parameters, dict):
+            cause = f"The parameters of {resource.arn} must be a JSON object."
+            return TaskFailed(wish.frame, wish.attempt, "States.Runtime", cause, "schedule")
+        if resource.service == "ecs" and resource.pattern.startswith("sync"):
+            parameters = {**parameters, "StartedBy": _STARTED_BY}
+        request_id = self._tx.chance.uuid()
+        try:
+            answer = integration.call(self._tx, parameters, self._caller(wish))
+        except DomainError as no:
+            error, cause = _refusal(resource.service, integration.error_prefix, no, request_id)
+            return TaskFailed(wish.frame, wish.attempt, error, cause, at)
+        if resource.pattern and answer.output.get("Failures"):
+            return self._not_placed(wish, integration, answer)
+        output = Doc(self._with_sdk_metadata(resource.service, answer.output, request_id))
+        if not resource.pattern:
+            return TaskSucceeded(wish.frame, wish.attempt, output)
+        handle = answer.handle if resource.pattern.startswith("sync") else None
+        if handle is not None:
+            self.handles[wish.frame, wish.attempt] = handle
+        return TaskSubmitted(wish.frame, wish.attempt, output, handle)
+
+    def cancel(self, wish: CancelTask, handle: str | None) -> None:
+        """Stop what a `.sync` task started (StopTask, StopExecution), best effort, as AWS does."""
+        integration = self._offered(wish.resource)
+        if handle is not None and integration is not None:
+            integration.cancel(self._tx, handle, wish.cause)
+
+    def _offered(self, resource: Resource) -> Integration | None:
+        if resource.kind != "integration" or resource.sdk:
+            return None
+        return self._switchboard.integrations.get(f"{resource.service}:{resource.action}")
+
+    def _not_offered(self, resource: Resource) -> str:
+        offered = ", ".join(sorted(self._switchboard.integrations)) or "none"
+        return f"The resource {resource.arn} is not offered here. Offered integrations: {offered}."
+
+    def _caller(self, wish: ScheduleTask) -> Caller:
+        pattern = wish.resource.pattern
+        watcher = None
+        if pattern.startswith("sync"):
+            watcher = f"machines:{self._execution}:{wish.frame}:{wish.attempt}"
+            if pattern == "sync:2":
+                watcher += ":2"
+        return Caller(
+            account=self._account,
+            region=self._region,
+            idempotency=f"{self._arn}/{wish.frame}/{wish.attempt}",
+            trace=self._trace,
+            watcher=watcher,
+            origin=self._arn,
+        )
+
+    def _not_placed(self, wish: ScheduleTask, integration: Integration, answer: Answer) -> Event:
+        """RunTask answered Failures: nothing runs that could be waited for (ecs.md section 5)."""
+        if answer.handle is not None:
+            integration.cancel(self._tx, answer.handle, "RunTask could not place all tasks")
+        return TaskFailed(wish.frame, wish.attempt, "AmazonECS.Unknown", dumps(answer.output), "submit")
+
+    def _with_sdk_metadata(self, service: str, output: dict[str, Any], request_id: str) -> dict[str, Any]:
+        """Add what Step Functions shows of the HTTP response (recorded: sqs_task_service, ecs_task_service)."""
+        headers = {
+            "x-amzn-RequestId": request_id,
+            "Content-Length": str(len(dumps(output))),
+            "Date": f"{to_datetime(self._tx.now):%a, %d %b %Y %H:%M:%S GMT}",
+            "Content-Type": _CONTENT_TYPES.get(service, "application/x-amz-json-1.0"),
+        }
+        added = {
+            "SdkHttpMetadata": {
+                "AllHttpHeaders": {name: [value] for name, value in headers.items()},
+                "HttpHeaders": headers,
+                "HttpStatusCode": 200,
+            },
+            "SdkResponseMetadata": {"RequestId": request_id},
+        }
+        return dict(sorted({**output, **added}.items()))
+
+
+def _refusal(service: str, prefix: str, no: DomainError, request_id: str) -> tuple[str, str]:
+    """Answer the error name and cause of a call that was refused."""
+    name = _ALWAYS_GENERIC.get(service) or (no.code if no.code.endswith("Exception") else f"{no.code}Exception")
+    code = no.query_code or no.code
+    java = _JAVA_NAMES.get(service, service)
+    cause = (
+        f"{no.message} (Service: {java}; Status Code: {no.status}; Error Code: {code}; Request ID: {request_id}; "
+        "Proxy: null)"
+    )
+    return f"{prefix.rstrip('.')}.{name}", cause

@@ -1,0 +1,330 @@
+"""The shell around `step`: load, tell, perform, save. One execution at a time, inside the caller's unit.
+
+::
+
+    StartExecution ─► begin ─┐
+    SendTask..., Stop ───────┤            ┌── ScheduleTask ─► integration ─► an event more
+    a timer ─────────────────┼─► proceed ─┤   CancelTask   ─► integration.cancel
+    a ready row, its inbox ──┘     │      └── Finish       ─► the end: rows dropped, the watcher told
+                                   └► save: execution, chunk, frames, timers
+
+A unit is bounded: `step` yields by itself, and when the events of a unit together reach the same bounds, what is left
+goes to the inbox and the execution behind all others that are ready.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tasuki.engine.commands import CancelTask, Finish, ScheduleTask
+from tasuki.engine.events import Event, StopRequested, TaskSubmitted
+from tasuki.engine.execution import Execution, Frames
+from tasuki.engine.history import HistoryEvent
+from tasuki.engine.step import step
+from tasuki.engine.turn import MAX_STEP_BYTES, MAX_STEP_EVENTS
+from tasuki.language.definition import Machine
+from tasuki.services.machines import queries as sql
+from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
+from tasuki.services.machines.endings import tell_watcher
+from tasuki.services.machines.model import execution_arn, machine_arn
+from tasuki.services.machines.performing import Wishes
+from tasuki.services.machines.rows import SavedFrames, save_frames, timer_key
+from tasuki.services.machines.setting import ROOM, Setting
+from tasuki.store.store import Tx
+from tasuki.store.timers import clear_timers, set_timer
+from tasuki.values.documents import Doc
+from tasuki.values.instant import Instant
+
+
+class NameTaken(Exception):
+    """The name of a new execution is taken. Nothing was written."""
+
+
+@dataclass(slots=True)
+class Run:
+    """An execution in hand, and what concerns the shell alone."""
+
+    machine: Machine
+    state: Execution
+    machine_id: int
+    revision: int
+    account: str
+    region: str
+    watcher: str | None = None
+    origin: str | None = None
+    origin_id: str | None = None
+    id: int | None = None
+    """None while it has no row."""
+    saved: SavedFrames | None = None
+    """None while it never had a frame in a row."""
+    deleting: bool = False
+    """Its machine was deleted."""
+    fired: int | None = None
+    """The frame whose timer row was taken in this unit."""
+    history: list[HistoryEvent] = field(default_factory=list)
+    goes_on: bool = False
+    finish: Finish | None = None
+    wishes: Wishes | None = None
+    first_bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether this unit has done its share."""
+        return len(self.history) >= MAX_STEP_EVENTS or self.state.history_bytes - self.first_bytes >= MAX_STEP_BYTES
+
+
+def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
+    """Take an open execution in hand; None when it has ended or is not known."""
+    row = tx.one(sql.LOAD, (execution_id,))
+    if row is None or row[4] != "RUNNING":
+        return None
+    (_, machine_id, revision, name, _, text, started_at, seed, trace, watcher, deadline, *rest) = row
+    (last_event, last_frame, last_attempt, history_bytes, account, region, machine_name, status, digest, role_arn) = (
+        rest
+    )
+    saved = SavedFrames(tx, execution_id)
+    return Run(
+        machine=setting.definitions.machine(tx, digest, revision),
+        state=Execution(
+            arn=execution_arn(account, region, machine_name, name),
+            name=name,
+            machine_arn=machine_arn(account, region, machine_name),
+            machine_name=machine_name,
+            role_arn=role_arn,
+            input=Doc.of_text(text),
+            started_at=started_at,
+            seed=seed,
+            trace=trace,
+            frames=Frames(saved),
+            last_event=last_event,
+            last_frame=last_frame,
+            last_attempt=last_attempt,
+            deadline=deadline,
+            history_bytes=history_bytes,
+        ),
+        machine_id=machine_id,
+        revision=revision,
+        account=account,
+        region=region,
+        watcher=watcher,
+        id=execution_id,
+        saved=saved,
+        deleting=status != "ACTIVE",
+        first_bytes=history_bytes,
+    )
+
+
+def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
+    """Tell an execution what happened, do what it wants, and save it; answer how many of `events` it was told.
+
+    Raises `NameTaken` when the execution is new and its name is not.
+    """
+    given = deque(events)
+    if run.deleting:
+        given = deque([StopRequested(None, "The state machine has been deleted.")])
+    follow: deque[tuple[Event, str]] = deque()
+    told = 0
+    while (given or follow) and run.finish is None and not run.is_full:
+        if follow:
+            event = follow.popleft()[0]
+        else:
+            event = given.popleft()
+            told += 1
+        _tell(tx, setting, run, event, follow)
+        if run.state.history_bytes > setting.execution_bytes and run.finish is None:
+            _tell(tx, setting, run, _too_large(setting), follow)
+    _save(tx, run)
+    if run.finish is not None:
+        _end(tx, setting, run, follow)
+        return told
+    assert run.id is not None
+    for event, resource in follow:
+        tx.run(sql.ADD_TO_INBOX, (run.id, pack_event(event, resource)))
+    if run.goes_on or follow or given:
+        make_ready(tx, run.id, goes_on=run.goes_on)
+    return told
+
+
+def _tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[tuple[Event, str]]) -> None:
+    """Tell an execution one thing and do what it wants; what that leads to at once is put behind `follow`."""
+    outcome = step(run.machine, run.state, event, tx.now)
+    run.history += outcome.history
+    run.goes_on = run.goes_on or outcome.ready
+    if outcome.commands:
+        _perform(tx, setting, run, outcome.commands, follow)
+
+
+def _too_large(setting: Setting) -> StopRequested:
+    """Answer why an execution may not go on that has filled its byte quota."""
+    quota = setting.execution_bytes
+    cause = f"The documents in the execution's history exceed {quota} bytes (quotas.execution_bytes)."
+    return StopRequested("States.Runtime", cause)
+
+
+def make_ready(tx: Tx, execution_id: int, *, goes_on: bool = False) -> None:
+    """Have an execution served in its turn."""
+    tx.run(sql.ADD_READY, (execution_id, int(goes_on)))
+    tx.ring(ROOM)
+
+
+def send(tx: Tx, execution_id: int, event: Event) -> None:
+    """Have an execution told something in a later unit."""
+    tx.run(sql.ADD_TO_INBOX, (execution_id, pack_event(event)))
+    make_ready(tx, execution_id)
+
+
+def _perform(
+    tx: Tx,
+    setting: Setting,
+    run: Run,
+    commands: Iterable[ScheduleTask | CancelTask | Finish],
+    follow: deque[tuple[Event, str]],
+) -> None:
+    """Turn commands into calls and rows; what integrations answer at once is put behind `follow`."""
+    cancelled = {(c.frame, c.attempt) for c in commands if isinstance(c, CancelTask)}
+    for command in commands:
+        if isinstance(command, Finish):
+            run.finish = command
+        elif isinstance(command, CancelTask):
+            _cancel(tx, setting, run, command, follow)
+        elif (command.frame, command.attempt) not in cancelled:
+            answer = _wishes(tx, setting, run).schedule(command)
+            follow.append((answer, f"{command.resource.service}:{command.resource.action}"))
+
+
+def _cancel(tx: Tx, setting: Setting, run: Run, command: CancelTask, follow: deque[tuple[Event, str]]) -> None:
+    """Stop what a task started: known to the frame, to this unit, or to the inbox."""
+    if not command.resource.pattern.startswith("sync"):
+        return
+    handle = command.handle
+    if handle is None and run.wishes is not None:
+        handle = run.wishes.handles.get((command.frame, command.attempt))
+    if handle is None and run.id is not None and run.saved is not None:
+        handle = _submitted(tx, run.id).get((command.frame, command.attempt), (None, ""))[0]
+    if handle is not None:
+        _wishes(tx, setting, run).cancel(command, handle)
+    for waiting in [one for one in follow if getattr(one[0], "attempt", None) == command.attempt]:
+        follow.remove(waiting)
+
+
+def _submitted(tx: Tx, execution_id: int) -> dict[tuple[int, int], tuple[str, str]]:
+    """Answer what was started and not told yet: (handle, resource) by frame and attempt."""
+    found = {}
+    for _, body in tx.all(sql.INBOX, (execution_id, 1 << 31)):
+        started = unpack_submitted(body)
+        if started is not None:
+            frame, attempt, handle, resource = started
+            found[frame, attempt] = (handle, resource)
+    return found
+
+
+def _wishes(tx: Tx, setting: Setting, run: Run) -> Wishes:
+    """Answer who calls integrations for this execution; it needs its row for that."""
+    if run.wishes is None:
+        if run.id is None:
+            _insert(tx, run)
+        assert run.id is not None
+        run.wishes = Wishes(
+            tx,
+            setting.switchboard,
+            execution=run.id,
+            arn=run.state.arn,
+            account=run.account,
+            region=run.region,
+            trace=run.state.trace,
+        )
+    return run.wishes
+
+
+def _ending_of(run: Run, now: Instant) -> tuple[str, str | None, str | None, str | None, Instant | None]:
+    """Answer the columns that tell how an execution ended."""
+    end = run.finish
+    if end is None:
+        return "RUNNING", None, None, None, None
+    return end.status, end.output.text if end.output is not None else None, end.error, end.cause, now
+
+
+def _insert(tx: Tx, run: Run) -> None:
+    """Write the row of a new execution. Raises `NameTaken`."""
+    state = run.state
+    status, output, error, cause, stopped_at = _ending_of(run, tx.now)
+    row = tx.one(
+        sql.ADD_EXECUTION,
+        (
+            run.machine_id,
+            run.revision,
+            state.name,
+            status,
+            state.input.text,
+            output,
+            error,
+            cause,
+            state.started_at,
+            stopped_at,
+            state.seed,
+            state.trace,
+            run.origin,
+            run.origin_id,
+            run.watcher,
+            state.deadline,
+            state.last_event,
+            state.last_frame,
+            state.last_attempt,
+            state.history_bytes,
+        ),
+    )
+    if row is None:
+        raise NameTaken
+    run.id = row[0]
+
+
+def insert_unstepped(tx: Tx, run: Run) -> None:
+    """Write a new execution that begins in a later unit. Raises `NameTaken`."""
+    _insert(tx, run)
+    assert run.id is not None
+    make_ready(tx, run.id, goes_on=True)
+
+
+def _save(tx: Tx, run: Run) -> None:
+    """Write the execution, its chunk and its frames."""
+    state = run.state
+    if run.id is None:
+        _insert(tx, run)
+    elif run.history or run.finish is not None:
+        status, output, error, cause, stopped_at = _ending_of(run, tx.now)
+        changed = (state.deadline, state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
+        tx.run(sql.SAVE_EXECUTION, (status, output, error, cause, stopped_at, *changed, run.id))
+    assert run.id is not None
+    for first, count, body in pack_history(run.history):
+        tx.run(sql.ADD_CHUNK, (run.id, first, count, body))
+    if run.finish is not None:
+        return
+    save_frames(tx, run.id, state, run.saved.timers if run.saved is not None else {}, run.fired)
+    begun = bool(run.history) and run.history[0].id == 1
+    if begun and state.deadline is not None:
+        set_timer(tx, ROOM, timer_key(run.id, 0), state.deadline)
+
+
+def _end(tx: Tx, setting: Setting, run: Run, follow: Iterable[tuple[Event, str]]) -> None:
+    """An execution is over: nothing of it waits any more, and who watches it hears of it."""
+    assert run.id is not None
+    assert run.finish is not None
+    for event, resource in follow:
+        if isinstance(event, TaskSubmitted) and event.handle is not None:
+            _stop_started(tx, setting, resource, event.handle)
+    if run.saved is not None:
+        for handle, resource in _submitted(tx, run.id).values():
+            _stop_started(tx, setting, resource, handle)
+        for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_INBOX_OF, sql.DROP_READY_OF):
+            tx.run(statement, (run.id,))
+        clear_timers(tx, ROOM, str(run.id))
+    if run.watcher is not None:
+        tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish)
+    if run.deleting and tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:
+        tx.run(sql.END_DELETING, (run.machine_id,))
+
+
+def _stop_started(tx: Tx, setting: Setting, resource: str, handle: str) -> None:
+    integration = setting.switchboard.integrations.get(resource)
+    if integration is not None:
+        integration.cancel(tx, handle, "The execution has ended")

@@ -1,0 +1,44 @@
+"""What the parts of this room share: configuration, switchboard, parsed machines, and the quota of open executions."""
+
+from tasuki.services.machines.definitions import Definitions
+from tasuki.services.machines.errors import ExecutionLimitExceeded
+from tasuki.services.machines.queries import OPEN_COUNT
+from tasuki.services.switchboard import Switchboard
+from tasuki.store.store import Tx
+from tasuki.values.config import Config
+
+ROOM = "machines"
+OPEN_EXECUTIONS = 1_000_000
+"""Step Functions' own quota (states.md section 12)."""
+EXECUTION_BYTES = 256 << 20
+"""Documents in one execution's history; AWS bounds only their number (25,000 events)."""
+STATE_MACHINES = 10_000
+
+
+class Setting:
+    """One per room. Holds nothing that a lost node would miss."""
+
+    def __init__(self, config: Config, switchboard: Switchboard) -> None:
+        self.config = config
+        self.switchboard = switchboard
+        self.definitions = Definitions()
+        self.execution_bytes = config.quotas.get("execution_bytes", EXECUTION_BYTES)
+        self.state_machines = config.quotas.get("state_machines", STATE_MACHINES)
+        self._open_executions = config.quotas.get("open_executions", OPEN_EXECUTIONS)
+        self._headroom = 0
+
+    def admit_execution(self, tx: Tx) -> None:
+        """Make room for one more execution. Raises `ExecutionLimitExceeded`.
+
+        Counts only as often as the answer could matter: `n` below the quota, `n` starts need no count.
+        """
+        if self._headroom <= 0:
+            row = tx.one(OPEN_COUNT)
+            assert row is not None
+            self._headroom = self._open_executions - row[0]
+            if self._headroom <= 0:
+                raise ExecutionLimitExceeded(
+                    f"The maximum number of open executions ({self._open_executions}) has been reached; "
+                    "raise quotas.open_executions, or wait for some to end."
+                )
+        self._headroom -= 1

@@ -1,0 +1,128 @@
+"""Starting executions: over the API, from a Task, from a pipe."""
+
+from dataclasses import dataclass
+
+from tasuki.engine.events import Started
+from tasuki.engine.execution import Execution
+from tasuki.services.machines import queries as sql
+from tasuki.services.machines.errors import (
+    ExecutionAlreadyExists,
+    InvalidExecutionInput,
+    StateMachineDeleting,
+    StateMachineDoesNotExist,
+)
+from tasuki.services.machines.model import (
+    check_name,
+    execution_arn,
+    json_complaint,
+    machine_arn,
+    parse_machine_arn,
+    trace_header,
+)
+from tasuki.services.machines.running import NameTaken, Run, insert_unstepped, proceed
+from tasuki.services.machines.setting import Setting
+from tasuki.store.store import Tx
+from tasuki.values.documents import Doc
+from tasuki.values.errors import MalformedDocument
+from tasuki.values.instant import Instant
+
+INPUT_BYTES = 262_144
+"""The largest input (API model, in bytes of UTF-8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What somebody wants started. `arn` is the machine's, `input` JSON text; a name is made if there is none."""
+
+    arn: str
+    input: str
+    name: str | None = None
+    trace: str | None = None
+    origin: str | None = None
+    origin_id: str | None = None
+    watcher: str | None = None
+    again: bool = False
+    """A second start with the name counts as success, whatever became of the first."""
+
+
+def start_now(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
+    """Start an execution and let it do its first share in this unit; answer its ARN and start.
+
+    Raises InvalidArn, InvalidName, InvalidExecutionInput, StateMachineDoesNotExist, StateMachineDeleting,
+    ExecutionAlreadyExists, ExecutionLimitExceeded.
+    """
+    run = _prepare(tx, setting, wish)
+    try:
+        proceed(tx, setting, run, (Started(),))
+    except NameTaken:
+        return _namesake(tx, run, wish)
+    return run.state.arn, run.state.started_at
+
+
+def start_later(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
+    """Start an execution whose steps are later units. As `start_now` otherwise."""
+    run = _prepare(tx, setting, wish)
+    try:
+        insert_unstepped(tx, run)
+    except NameTaken:
+        return _namesake(tx, run, wish)
+    return run.state.arn, run.state.started_at
+
+
+def _prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
+    parts, machine_name = parse_machine_arn(wish.arn)
+    name = check_name(wish.name) if wish.name is not None else tx.chance.uuid()
+    row = tx.one(sql.MACHINE_TO_START, (parts.account, parts.region, machine_name))
+    if row is None:
+        raise StateMachineDoesNotExist(wish.arn)
+    machine_id, status, revision, digest, role_arn = row
+    if status != "ACTIVE":
+        raise StateMachineDeleting(wish.arn)
+    document = _read_input(wish.input)
+    setting.admit_execution(tx)
+    return Run(
+        machine=setting.definitions.machine(tx, digest, revision),
+        state=Execution(
+            arn=execution_arn(parts.account, parts.region, machine_name, name),
+            name=name,
+            machine_arn=machine_arn(parts.account, parts.region, machine_name),
+            machine_name=machine_name,
+            role_arn=role_arn,
+            input=document,
+            started_at=tx.now,
+            seed=tx.chance.hex(32),
+            trace=wish.trace or trace_header(tx.chance.hex(24), tx.now),
+        ),
+        machine_id=machine_id,
+        revision=revision,
+        account=parts.account,
+        region=parts.region,
+        watcher=wish.watcher,
+        origin=wish.origin,
+        origin_id=wish.origin_id,
+    )
+
+
+def _read_input(text: str) -> Doc:
+    """Answer the input as a document, its text as given. Raises `InvalidExecutionInput`."""
+    if len(text) > INPUT_BYTES // 4 and len(text.encode()) > INPUT_BYTES:
+        raise InvalidExecutionInput(f"Input exceeds the maximum of {INPUT_BYTES} bytes.")
+    document = Doc.of_text(text)
+    try:
+        _ = document.value
+    except MalformedDocument as bad:
+        raise InvalidExecutionInput(json_complaint(text) or str(bad)) from None
+    return document
+
+
+def _namesake(tx: Tx, run: Run, wish: Start) -> tuple[str, Instant]:
+    """Answer the execution that has the name already, if this start is a repeat of its own.
+
+    Same input while it runs: a repeat (StartExecution, "idempotent"). Raises `ExecutionAlreadyExists` otherwise.
+    """
+    row = tx.one(sql.EXECUTION_NAMED, (run.machine_id, run.state.name))
+    assert row is not None
+    status, text, started_at = row
+    if not wish.again and (status != "RUNNING" or text != wish.input):
+        raise ExecutionAlreadyExists(run.state.arn)
+    return run.state.arn, started_at
