@@ -34,7 +34,7 @@ bench: .venv/.ready  ## measure, and print one table
 	@.venv/bin/python bench/run.py $(ARGS)
 
 docs: .venv/.ready  ## check the documentation: links, names and the snippets that can be run
-	@.venv/bin/python -m pytest --quiet tests/test_readme.py tests/test_docs.py
+	@.venv/bin/python -m pytest --quiet tests/test_readme.py
 
 # One rule for both environments: packages first, exactly as locked and by hash; the marker comes last, so that an
 # interrupted set-up starts over.
