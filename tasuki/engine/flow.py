@@ -28,7 +28,7 @@ class Mode(Protocol):
     def begin(self, turn: Turn, frame: Frame, state: State) -> Scope:
         """Answer the scope of a visit: what the state's first expressions see."""
 
-    def arguments(self, scope: Scope, frame: Frame, state: State, expression: Expression | None) -> Doc:
+    def arguments(self, scope: Scope, frame: Frame, state: State) -> Doc:
         """Answer what the state works on: Parameters or Arguments, by default the input."""
 
     def finish(
@@ -53,11 +53,12 @@ class JsonPath:
             scope.input = path(scope)
         return scope
 
-    def arguments(self, scope: Scope, frame: Frame, state: State, expression: Expression | None) -> Doc:
+    def arguments(self, scope: Scope, frame: Frame, state: State) -> Doc:
         """Parameters, by default the input after InputPath."""
-        if expression is not None:
-            return Doc(expression(scope))
-        return frame.input if state.flow.input_path is None else Doc(scope.input)
+        flow = state.flow
+        if flow.parameters is not None:
+            return Doc(flow.parameters(scope))
+        return frame.input if flow.input_path is None else Doc(scope.input)
 
     def finish(
         self, scope: Scope, frame: Frame, state: State, result: Doc, assign: Expression | None

@@ -12,7 +12,7 @@ def enter(turn: Turn, frame: Frame, state: Choice) -> None:
     turn.enter(frame, state)
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)
-    result = mode.arguments(scope, frame, state, None)
+    result = mode.arguments(scope, frame, state)
     following: str | None = None
     assign: Expression | None = None
     for rule in state.choices:

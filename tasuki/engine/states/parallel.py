@@ -23,7 +23,7 @@ def enter(turn: Turn, frame: Frame, state: Parallel) -> None:
 def _start(turn: Turn, frame: Frame, state: Parallel) -> None:
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)
-    document = mode.arguments(scope, frame, state, state.arguments)
+    document = mode.arguments(scope, frame, state)
     if document is not frame.input:
         turn.weigh(document, state.name)
     turn.write(frame, "ParallelStateStarted", None)

@@ -13,6 +13,6 @@ def enter(turn: Turn, frame: Frame, state: Pass) -> None:
     scope = mode.begin(turn, frame, state)
     result = state.result
     if result is None:
-        result = mode.arguments(scope, frame, state, state.flow.parameters)
+        result = mode.arguments(scope, frame, state)
     output, assigned = mode.finish(scope, frame, state, result, state.assign)
     turn.leave(frame, state, output, assigned, state.next)

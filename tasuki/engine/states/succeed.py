@@ -11,5 +11,5 @@ def enter(turn: Turn, frame: Frame, state: Succeed) -> None:
     turn.enter(frame, state)
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)
-    output, _ = mode.finish(scope, frame, state, mode.arguments(scope, frame, state, None), None)
+    output, _ = mode.finish(scope, frame, state, mode.arguments(scope, frame, state), None)
     turn.leave(frame, state, output, None, None)

@@ -5,6 +5,7 @@ callback/*, activities/*): Task..., LambdaFunction..., Activity... . The ...Star
 is written with its first answer.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from tasuki.engine.children import cancel
@@ -26,6 +27,11 @@ _PHASES_OF_FAMILY = {
     "LambdaFunction": frozenset({"schedule", "start"}),
     "Activity": frozenset({"schedule"}),
 }
+
+_ADDED: Mapping[tuple[str, str, str], Mapping[str, Any]] = {
+    ("ecs", "runTask", "sync"): {"StartedBy": "AWS Step Functions"},
+}
+"""What AWS adds to the parameters of an integration (recorded: services/ecs_task_service/test_run_task_sync)."""
 
 
 def enter(turn: Turn, frame: Frame, state: Task) -> None:
@@ -49,7 +55,7 @@ def _schedule(turn: Turn, frame: Frame, state: Task) -> None:
     timeout = _seconds(state.timeout_seconds, scope)
     heartbeat = _seconds(state.heartbeat_seconds, scope)
     credentials = state.credentials(scope) if state.credentials is not None else None
-    parameters = mode.arguments(scope, frame, state, state.arguments)
+    parameters = _with_added(resource, mode.arguments(scope, frame, state))
     if parameters is not frame.input:
         turn.weigh(parameters, state.name)
     details = _scheduled_details(execution.arn, resource, parameters)
@@ -65,6 +71,13 @@ def _schedule(turn: Turn, frame: Frame, state: Task) -> None:
     frame.heartbeat_at = turn.now + frame.heartbeat_ms if frame.heartbeat_ms is not None else None
     frame.phase = Phase.RUNNING
     turn.commands.append(ScheduleTask(frame.id, frame.attempt, resource, parameters, frame.token, timeout, heartbeat))
+
+
+def _with_added(resource: Resource, parameters: Doc) -> Doc:
+    added = _ADDED.get((resource.service, resource.action, resource.pattern))
+    if added is None or not isinstance(parameters.value, dict):
+        return parameters
+    return Doc({**added, **parameters.value})
 
 
 def _scheduled_details(arn: str, resource: Resource, parameters: Doc) -> dict[str, Any]:

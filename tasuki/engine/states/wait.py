@@ -28,6 +28,6 @@ def resume(turn: Turn, frame: Frame, state: Wait, event: Event) -> None:
 def _leave(turn: Turn, frame: Frame, state: Wait) -> None:
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)
-    result = mode.arguments(scope, frame, state, None)
+    result = mode.arguments(scope, frame, state)
     output, assigned = mode.finish(scope, frame, state, result, state.assign)
     turn.leave(frame, state, output, assigned, state.next)
