@@ -2,11 +2,10 @@
 
 A history chunk holds every event that one unit made::
 
-    [1, [text, text, ...], [[previous, at, type, plain, documents], ...]]
+    [1, [text, text, ...], [[previous, at, type, details], ...]]
 
-`plain` are the details that are no documents, `documents` maps a detail's name to its text's place in the list (or, for
-`assignedVariables`, to a map of such): what several events share (a state's output is the next one's input) is there
-once. Event ids count up from the row's `first`.
+In the details a document is a list with its text's place, `[3]` (nothing else there is a list): what several events
+share (a state's output is the next one's input) is there once. Event ids count up from the row's `first`.
 """
 
 from collections.abc import Iterator
@@ -14,11 +13,14 @@ from typing import Any
 
 from tasuki.engine.events import Event, StopRequested, TaskFailed, TaskSubmitted, TaskSucceeded
 from tasuki.engine.history import HistoryEvent
+from tasuki.services.machines.events import weight_of
 from tasuki.values.documents import Doc, pack, unpack
 from tasuki.values.errors import StoreNewer
 
 CHUNK_BYTES = 1 << 20
 """The most a chunk holds (HOUSE.md, "Units are small"); one event that is larger has a chunk of its own."""
+_LOOK_CLOSER = CHUNK_BYTES // 4
+"""Below this no single event can fill a chunk."""
 
 _CHUNK_VERSION = 1
 _INBOX_VERSION = 1
@@ -35,30 +37,31 @@ class _Chunk:
         self.size = 0
 
     def add(self, event: HistoryEvent) -> None:
+        """Put an event in. Runs a hundred times a unit: no call that can be spared."""
         details = event.details
-        if not details:
-            self.rows.append((event.previous, event.at, event.type, details, None))
-            self.size += 48
-            return
-        plain: dict[str, Any] = {}
-        documents: dict[str, Any] = {}
-        for name, value in details.items():
-            if isinstance(value, Doc):
-                documents[name] = self._place(value.text)
-            elif isinstance(value, dict):
-                documents[name] = {key: self._place(one.text) for key, one in value.items()}
-            else:
-                plain[name] = value
-                if isinstance(value, str):
-                    self.size += len(value)
-        self.rows.append((event.previous, event.at, event.type, plain, documents or None))
-        self.size += 64
+        packed: dict[str, Any] | None = None
+        self.size += 48
+        if details is not None:
+            texts = self.texts
+            packed = {}
+            for name, value in details.items():
+                if value.__class__ is Doc:
+                    text = value.text
+                    new = len(texts)
+                    place = texts.setdefault(text, new)
+                    if place == new:
+                        self.size += len(text)
+                    packed[name] = (place,)
+                elif name == "assignedVariables":
+                    packed[name] = {key: (self._place(doc.text),) for key, doc in value.items()}
+                else:
+                    packed[name] = value
+        self.rows.append((event.previous, event.at, event.type, packed))
 
     def _place(self, text: str) -> int:
-        texts = self.texts
-        place = texts.get(text)
-        if place is None:
-            place = texts[text] = len(texts)
+        new = len(self.texts)
+        place = self.texts.setdefault(text, new)
+        if place == new:
             self.size += len(text)
         return place
 
@@ -70,18 +73,12 @@ def pack_history(events: list[HistoryEvent]) -> Iterator[tuple[int, int, bytes]]
     """Pack events, in the order of their ids, into chunks: (first id, count, body)."""
     start, chunk = 0, _Chunk()
     for place, event in enumerate(events):
-        if chunk.size >= CHUNK_BYTES - _weight(event) and chunk.rows:
+        if chunk.size > _LOOK_CLOSER and chunk.size + weight_of(event) > CHUNK_BYTES:
             yield events[start].id, place - start, chunk.body()
             start, chunk = place, _Chunk()
         chunk.add(event)
     if chunk.rows:
         yield events[start].id, len(events) - start, chunk.body()
-
-
-def _weight(event: HistoryEvent) -> int:
-    """Answer about how many bytes an event may add; only worth a look when it could matter."""
-    details = event.details or {}
-    return sum(len(value.text) for value in details.values() if isinstance(value, Doc))
 
 
 def unpack_history(first: int, body: bytes) -> list[HistoryEvent]:
@@ -90,11 +87,14 @@ def unpack_history(first: int, body: bytes) -> list[HistoryEvent]:
     _check("a history chunk", version, _CHUNK_VERSION)
     docs = [Doc.of_text(text) for text in texts]
     events = []
-    for offset, (previous, at, kind, plain, documents) in enumerate(rows):
-        if documents:
-            for name, place in documents.items():
-                plain[name] = {key: docs[one] for key, one in place.items()} if isinstance(place, dict) else docs[place]
-        events.append(HistoryEvent(first + offset, previous, at, kind, plain))
+    for offset, (previous, at, kind, details) in enumerate(rows):
+        if details:
+            for name, value in details.items():
+                if value.__class__ is list:
+                    details[name] = docs[value[0]]
+                elif name == "assignedVariables":
+                    details[name] = {key: docs[place] for key, (place,) in value.items()}
+        events.append(HistoryEvent(first + offset, previous, at, kind, details))
     return events
 
 
