@@ -123,8 +123,9 @@ def compile_rule(rule: dict[str, Any], variables: set[str]) -> RuleTest:
         raise BadRule("", "The field 'Variable' is required but was missing")
     path = _path("Variable", variable, variables)
     if operator == "IsPresent":
-        return _is_present(path, _flag(operator, operand))
-    read = path.bind(_variable_missing)
+        present = path.present()
+        return present if _flag(operator, operand) else lambda scope: not present(scope)
+    read = path.bind(_variable_missing, strict=True)
     if operator in _TYPES:
         return _is_type(read, _TYPES[operator], _flag(operator, operand))
     if operator == "StringMatches":
@@ -132,7 +133,9 @@ def compile_rule(rule: dict[str, Any], variables: set[str]) -> RuleTest:
     if operator.endswith("Path"):
         if not isinstance(operand, str):
             raise BadRule(operator, "Expected value of type String")
-        return _compare_paths(read, _path(operator, operand, variables).bind(_variable_missing), operator[:-4])
+        return _compare_paths(
+            read, _path(operator, operand, variables).bind(_variable_missing, strict=True), operator[:-4]
+        )
     return _compare_literal(read, operator, operand)
 
 
@@ -183,19 +186,6 @@ def _variable_missing(path: Path, _scope: Scope, _reason: str) -> StatesError:
     return StatesError(
         "States.Runtime", f"Invalid path '{path.text}': The choice state's condition path references an invalid value."
     )
-
-
-def _is_present(path: Path, wanted: bool) -> RuleTest:
-    read = path.bind(_variable_missing)
-
-    def test(scope: Scope) -> bool:
-        try:
-            read(scope)
-        except StatesError:
-            return not wanted
-        return wanted
-
-    return test
 
 
 def _is_type(read: Expression, belongs: Callable[[Any], bool], wanted: bool) -> RuleTest:

@@ -10,7 +10,7 @@ class Diagnosis:
     """One complaint about a definition, in the words of ValidateStateMachineDefinition.
 
     `code` is AWS's (`SCHEMA_VALIDATION_FAILED`, `MISSING_TRANSITION_TARGET`, ...), `location` a JSON pointer like
-    `/States/X/Next`.
+    `/States/X/Next`; "" when there is no place to name.
     """
 
     code: str
@@ -19,7 +19,8 @@ class Diagnosis:
     severity: str = "ERROR"
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message} at {self.location}"
+        place = f" at {self.location}" if self.location else ""
+        return f"{self.code}: {self.message}{place}"
 
 
 class InvalidDefinition(TasukiError):

@@ -58,6 +58,8 @@ def shown(value: Any) -> str:
     """Write a value as States.Format does: texts bare, objects in the style of a Java map (recorded: test_format_2)."""
     if isinstance(value, str):
         return value
+    if type(value) is int:
+        return str(value)
     if isinstance(value, float):
         return _java_double(value)
     if isinstance(value, dict):

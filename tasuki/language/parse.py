@@ -4,6 +4,7 @@ First the schema of each object, then (`check`) how states hang together; what i
 is refused last. Locations are JSON pointers as AWS writes them, with array places in brackets: `/States/C/Choices[0]/Next`.
 """
 
+import re
 from typing import Any
 
 from tasuki.language.check import check_graph, check_names
@@ -27,11 +28,15 @@ def parse(text: str) -> Machine:
     try:
         value = loads(text) if text.strip() else None
     except MalformedDocument as bad:
-        raise InvalidDefinition([Diagnosis("INVALID_JSON_DESCRIPTION", str(bad), "/")]) from None
+        raise InvalidDefinition([_unreadable(text, str(bad))]) from None
     if not isinstance(value, dict):
         raise InvalidDefinition([Diagnosis(SCHEMA, "Definition must be a valid JSON object", "")])
     complaints = Complaints()
-    machine = _Machine(Node(value, "", complaints)).read()
+    try:
+        machine = _Machine(Node(value, "", complaints)).read()
+    except RecursionError:
+        reason = "Templates, rules or filters lie too deep in each other"
+        raise InvalidDefinition([Diagnosis("TOO_DEEPLY_NESTED", reason, "/")]) from None
     if not complaints.found:
         check_names(value, complaints)
         check_graph(value, complaints)
@@ -39,6 +44,23 @@ def parse(text: str) -> Machine:
     if found:
         raise InvalidDefinition(found)
     return machine
+
+
+_WORD = re.compile(r"\s*([A-Za-z_$][\w$]*)")
+
+
+def _unreadable(text: str, reason: str) -> Diagnosis:
+    """Say why a text is not JSON: for a text that begins with a bare word in the words of AWS's parser, as recorded."""
+    found = _WORD.match(text)
+    if found is None or found[1] in {"true", "false", "null"}:
+        return Diagnosis("INVALID_JSON_DESCRIPTION", reason, "/")
+    before = text[: found.end()]
+    column = len(before) - (before.rfind("\n") + 1) + 1
+    shown = text if len(text) <= 500 else f'{text[:500]}"[truncated {len(text) - 500} chars]'
+    source = f'[Source: (String)"{shown}"; line: {before.count(chr(10)) + 1}, column: {column}]'
+    expected = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+    message = f"Unrecognized token '{found[1]}': was expecting {expected}\n at {source}"
+    return Diagnosis("INVALID_JSON_DESCRIPTION", message, source)
 
 
 class _Machine:

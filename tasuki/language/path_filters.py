@@ -174,15 +174,22 @@ def _same(left: Any, right: Any) -> bool:
     return same_json(left, right)
 
 
+_NO_NUMBER = {bool, list, dict}
+"""Types for which Python's `==` is not JSON's, or not shallow."""
+
+
 def same_json(left: Any, right: Any) -> bool:
     """Tell whether two JSON values are equal: as Python's `==`, but true is not 1 and 1 is 1.0, at any depth."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same_json, left, right))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same_json(left[key], right[key]) for key in left)
-    return bool(left == right)
+    todo = [(left, right)]
+    while todo:
+        one, other = todo.pop()
+        if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+            todo.extend(zip(one, other, strict=True))
+        elif isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+            todo.extend((item, other[key]) for key, item in one.items())
+        elif one is not other and (type(one) in _NO_NUMBER or type(other) in _NO_NUMBER or one != other):
+            return False
+    return True
 
 
 def _ordered(left: Any, right: Any) -> bool:

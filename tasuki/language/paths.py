@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from tasuki.language.definition import Expression, Scope
 from tasuki.language.errors import StatesError
 from tasuki.language.path_functions import FUNCTIONS, Unanswerable
+from tasuki.language.path_reasons import explain
 from tasuki.language.path_steps import (
     BadPath,
     Call,
@@ -68,39 +69,58 @@ class Path:
                 return None
         return tuple(made)
 
-    def bind(self, complaint: Complaint) -> Expression:
-        """Answer the expression that reads this path, and complains in the words of its field."""
-        if self.variable == "":
-            return self._of_input(complaint)
-        read = reader(self.steps)
-        name = self.variable
+    def bind(self, complaint: Complaint, *, strict: bool = False) -> Expression:
+        """Answer the expression that reads this path, and complains in the words of its field.
+
+        `strict` makes an index past the end a path that finds nothing, as choice rules see it, instead of null.
+        """
+        read = reader(self.steps, strict=strict)
+        steps, name = self.steps, self.variable
+
+        def of_input(scope: Scope) -> Any:
+            try:
+                return read(scope.input)
+            except Missing:
+                raise complaint(self, scope, explain(steps, scope.input)) from None
 
         def of_context(scope: Scope) -> Any:
-            document = scope.context()
             try:
-                return read(document)
+                return read(scope.context())
             except Missing:
-                raise complaint(self, scope, explain(self.steps, document)) from None
+                raise complaint(self, scope, explain(steps, scope.context())) from None
 
         def of_variable(scope: Scope) -> Any:
+            if name not in scope.variables:
+                raise complaint(self, scope, f"No variable named '{name}'")
             try:
-                document = scope.variables[name]
-            except KeyError:
-                raise complaint(self, scope, f"No variable named '{name}'") from None
-            try:
-                return read(document)
+                return read(scope.variables[name])
             except Missing:
-                raise complaint(self, scope, explain(self.steps, document)) from None
+                raise complaint(self, scope, explain(steps, scope.variables[name])) from None
 
-        return of_context if name == "$" else of_variable
+        if name:
+            return of_context if name == "$" else of_variable
+        return self._quick(complaint) or of_input
 
-    def _of_input(self, complaint: Complaint) -> Expression:
-        names = self.reference
-        if names is not None and all(isinstance(name, str) for name in names):
-            if len(names) == 0:
+    def present(self) -> Callable[[Scope], bool]:
+        """Answer the test whether this path finds something, null included."""
+        read = reader(self.steps, strict=True)
+        name = self.variable
+
+        def test(scope: Scope) -> bool:
+            try:
+                read(scope.input if not name else scope.context() if name == "$" else scope.variables[name])
+            except (Missing, KeyError):
+                return False
+            return True
+
+        return test
+
+    def _quick(self, complaint: Complaint) -> Expression | None:
+        """Answer the expression of one or two names below the input: most paths of all, so worth the repetition."""
+        match self.reference:
+            case ():
                 return lambda scope: scope.input
-            if len(names) == 1:
-                (only,) = names
+            case (str() as only,):
 
                 def one(scope: Scope) -> Any:
                     try:
@@ -109,8 +129,7 @@ class Path:
                         raise complaint(self, scope, explain(self.steps, scope.input)) from None
 
                 return one
-            if len(names) == 2:
-                outer, inner = names
+            case (str() as outer, str() as inner):
 
                 def two(scope: Scope) -> Any:
                     try:
@@ -119,15 +138,7 @@ class Path:
                         raise complaint(self, scope, explain(self.steps, scope.input)) from None
 
                 return two
-        read = reader(self.steps)
-
-        def of_input(scope: Scope) -> Any:
-            try:
-                return read(scope.input)
-            except Missing:
-                raise complaint(self, scope, explain(self.steps, scope.input)) from None
-
-        return of_input
+        return None
 
 
 def parse_path(text: str) -> Path:
@@ -186,7 +197,7 @@ def _is_definite(step: Step) -> bool:
     return isinstance(step, Indices) and len(step.indices) == 1
 
 
-def reader(steps: tuple[Step, ...]) -> Reader:
+def reader(steps: tuple[Step, ...], *, strict: bool = False) -> Reader:
     """Compile steps to a function of the document. Definite ones raise `Missing`; others answer a list."""
     split = len(steps)
     while split and isinstance(steps[split - 1], Call):
@@ -196,7 +207,7 @@ def reader(steps: tuple[Step, ...]) -> Reader:
         read = _collector(chain)
         each = not isinstance(chain[0], Descend)
     else:
-        read = _walker(chain)
+        read = _names_walker(chain) or _walker(chain, strict=strict)
         each = False
     if not calls:
         return read
@@ -211,6 +222,10 @@ def reader(steps: tuple[Step, ...]) -> Reader:
 def finder(steps: tuple[Step, ...], absent: Any) -> Callable[[Any, Any], Any]:
     """Compile steps for use inside a filter: a function of (node, root) that answers `absent` for nothing."""
     read = reader(steps)
+    only = steps[0].names if len(steps) == 1 and isinstance(steps[0], Names) else ()
+    if len(only) == 1:
+        name = only[0]
+        return lambda node, _root: node.get(name, absent) if type(node) is dict else absent
 
     def find(node: Any, _root: Any) -> Any:
         try:
@@ -234,7 +249,25 @@ def _apply(calls: list[Call], value: Any, document: Any) -> Any:
     return value
 
 
-def _walker(steps: tuple[Step, ...]) -> Reader:
+def _names_walker(steps: tuple[Step, ...]) -> Reader | None:
+    """Compile a path of one, two or three single names, the quickest way; None when it is another path."""
+    names = [step.names[0] for step in steps if isinstance(step, Names) and len(step.names) == 1]
+    if len(names) != len(steps) or not 1 <= len(names) <= 3:
+        return None
+    first, second, third = (*names, None, None)[:3]
+
+    def walk(node: Any) -> Any:
+        try:
+            if third is not None:
+                return node[first][second][third]
+            return node[first] if second is None else node[first][second]
+        except (KeyError, TypeError):
+            raise Missing from None
+
+    return walk
+
+
+def _walker(steps: tuple[Step, ...], *, strict: bool) -> Reader:
     """Compile a definite path: one node in, one node out."""
     keys: list[Any] = []
     for step in steps:
@@ -256,7 +289,7 @@ def _walker(steps: tuple[Step, ...]) -> Reader:
                     raise Missing
                 if -len(node) <= key < len(node):
                     node = node[key]
-                elif place == last:
+                elif place == last and not strict:
                     return None
                 else:
                     raise Missing
@@ -331,44 +364,3 @@ def _descend(node: Any) -> list[Any]:
             found.append(here)
             todo.extend(reversed(list(_children(here))))
     return found
-
-
-_NODE_TYPES: dict[type, str] = {
-    str: "TextNode",
-    bool: "BooleanNode",
-    int: "IntNode",
-    float: "DoubleNode",
-    type(None): "NullNode",
-}
-_JACKSON = "com.fasterxml.jackson.databind.node."
-_PROVIDER = "com.jayway.jsonpath.spi.json.JacksonJsonNodeJsonProvider"
-
-
-def explain(steps: tuple[Step, ...], document: Any) -> str:
-    """Say in Jayway's words why a definite path finds nothing in `document`."""
-    shown = "$"
-    node = document
-    for place, step in enumerate(steps):
-        leaf = place == len(steps) - 1
-        if isinstance(step, Names):
-            fragment = "[" + ",".join(f"'{name}'" for name in step.names) + "]"
-            if type(node) is not dict:
-                kind = _JACKSON + ("ArrayNode" if type(node) is list else _NODE_TYPES.get(type(node), "ObjectNode"))
-                return (
-                    f"Expected to find an object with property {fragment} in path {shown} but found '{kind}'. "
-                    f"This is not a json object according to the JsonProvider: '{_PROVIDER}'."
-                )
-            shown += fragment
-            if len(step.names) == 1:
-                if step.names[0] not in node:
-                    return f"{'No results for path:' if leaf else 'Missing property in path'} {shown}"
-                node = node[step.names[0]]
-        elif isinstance(step, Indices):
-            fragment = f"[{step.indices[0]}]"
-            if type(node) is not list:
-                return f"Filter: {fragment} can only be applied to arrays. Current context is: {dumps(node)}"
-            shown += fragment
-            node = node[step.indices[0]] if -len(node) <= step.indices[0] < len(node) else None
-        elif isinstance(step, Call):
-            return "Aggregation function attempted to calculate value using empty array"
-    return f"No results for path: {shown}"

@@ -6,6 +6,7 @@ from tasuki.language.definition import Resource
 from tasuki.values.arns import parse_arn
 
 _PATTERNS = {"sync": "sync", "sync:2": "sync:2", "waitForTaskToken": "waitForTaskToken"}
+_FUNCTION = re.compile(r"function:[\w.-]+(?::(?:\$LATEST|[\w.-]+))?")
 _SDK = re.compile(r"[a-z0-9]+:[a-z][A-Za-z0-9]*")
 
 _S, _T, _2 = "sync", "waitForTaskToken", "sync:2"
@@ -82,7 +83,7 @@ def parse_resource(text: str) -> Resource | None:
     arn = parse_arn(text)
     if arn is None:
         return None
-    if arn.service == "lambda" and arn.resource.startswith("function:") and len(arn.resource) > len("function:"):
+    if arn.service == "lambda" and _FUNCTION.fullmatch(arn.resource):
         return Resource(arn=text, kind="lambda", service="lambda", action=arn.resource.removeprefix("function:"))
     if arn.service != "states":
         return None

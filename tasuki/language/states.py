@@ -50,6 +50,8 @@ _MAP = {
     "ToleratedFailureCount",
     "ToleratedFailurePercentage",
 }
+_MAP_OLD = {"Iterator", "Parameters"}
+"""The older names of ItemProcessor and ItemSelector."""
 _TASK = {"Resource", "Credentials", "TimeoutSeconds", "HeartbeatSeconds"}
 
 _JSONPATH_FIELDS: dict[str, set[str]] = {
@@ -70,11 +72,10 @@ _JSONPATH_FIELDS: dict[str, set[str]] = {
     | _RESULT
     | _HANDLERS
     | _MAP
+    | _MAP_OLD
     | {
         "Assign",
         "ItemsPath",
-        "Iterator",
-        "Parameters",
         "MaxConcurrencyPath",
         "ToleratedFailureCountPath",
         "ToleratedFailurePercentagePath",
@@ -129,9 +130,7 @@ def _common(fields: Fields, name: str, known: set[str]) -> dict[str, Any]:
         return made
     made["flow"] = Flow(
         input_path=fields.selection("InputPath") if "InputPath" in known else None,
-        parameters=fields.template("Parameters")
-        if "Branches" in known or "Resource" in known or "Result" in known
-        else None,
+        parameters=fields.template("Parameters") if "Parameters" in known and not known >= _MAP_OLD else None,
         result_selector=fields.template("ResultSelector") if "ResultSelector" in known else None,
         result_path=fields.result_path() if "ResultPath" in known else (),
         output_path=fields.selection("OutputPath") if "OutputPath" in known else None,

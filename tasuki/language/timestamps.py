@@ -6,6 +6,7 @@ What is accepted and refused follows recorded answers: `2016-12-05 21:29:29Z` (n
 
 import re
 from datetime import date
+from functools import lru_cache
 
 _PATTERN = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:Z|([+-])(\d{2}):(\d{2}))", re.ASCII
@@ -14,6 +15,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _BILLION = 1_000_000_000
 
 
+@lru_cache(maxsize=1024)
 def parse_timestamp(text: str) -> int | None:
     """Answer nanoseconds since 1970-01-01T00:00:00Z, or None when `text` is no timestamp."""
     found = _PATTERN.fullmatch(text)
