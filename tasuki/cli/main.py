@@ -15,9 +15,10 @@ app = typer.Typer(
     help="Event-driven batch pipelines with the AWS APIs, as one durable program.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # importing rich for the help alone would triple the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=True)
+queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(queue, name="queue")
 
 Data = Annotated[
@@ -78,7 +79,10 @@ def up(
 
 @app.command()
 def env(data: Data = None, as_json: Json = False) -> None:
-    """Print the exports that point boto3, the AWS CLI, SAM, CDK and Terraform at the node: eval $(tasuki env)."""
+    """Print exports that point AWS clients at the node.
+
+    For boto3, the AWS CLI, SAM, CDK and Terraform: eval $(tasuki env).
+    """
     from tasuki.cli import node, reach
 
     node.env(reach.find_node(data), as_json=as_json)
@@ -94,7 +98,10 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Leave the data directory for a look.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Play a story end to end on a node of its own, and check what happened."""
+    """Play a story end to end, and check it.
+
+    It runs on a node of its own, in a folder of its own.
+    """
     from tasuki.cli import stories
 
     options = stories.Options(crash=crash, jobs=jobs, seconds=seconds, keep=keep, as_json=as_json)
@@ -162,6 +169,19 @@ def logs(
 
 
 @app.command()
+def trace(
+    wanted: Annotated[str, typer.Argument(metavar="ID", help="A message's id, a correlation id, or an execution.")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show what became of a message, or where an execution came from."""
+    from tasuki.cli import reach
+    from tasuki.cli import trace as tracing
+
+    tracing.trace(reach.find_node(data), wanted, as_json=as_json)
+
+
+@app.command()
 def doctor(
     data: Annotated[
         Path, typer.Option("--data", envvar="TASUKI_DATA", help="Where a node would keep its data.")
@@ -169,7 +189,10 @@ def doctor(
     port: Annotated[int, typer.Option(help="The port a node would listen at.")] = 4566,
     as_json: Json = False,
 ) -> None:
-    """Say what this machine can do; exit code 1 if a node could not run."""
+    """Say what this machine can do.
+
+    Exit code 1 if a node could not run.
+    """
     from tasuki.cli import doctor as examination
 
     raise typer.Exit(examination.examine(data, port, as_json=as_json))

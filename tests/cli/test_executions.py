@@ -1,0 +1,163 @@
+"""`start`, `watch`, `history`, `ps`, `logs` and `trace` against a real node."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasuki.cli.own_node import OwnNode
+from tests.cli.conftest import ROLE, Command, decoded
+
+pytestmark = pytest.mark.clients
+
+
+def test_start_prints_the_arn_and_watch_follows_to_the_end(tasuki: Command) -> None:
+    started = tasuki("start", "hello", "--input", '{"a": 1}', "--name", "first")
+    assert started.returncode == 0, started.stderr
+    arn = started.stdout.strip()
+    assert arn.endswith(":execution:hello:first")
+    for name in (arn, "first", "hello:first"):
+        watched = tasuki("watch", name)
+        assert watched.returncode == 0
+        assert "Only" in watched.stdout
+        assert "SUCCEEDED" in watched.stdout
+
+
+def test_a_failed_execution_is_exit_code_one(tasuki: Command) -> None:
+    done = tasuki("start", "fails", "--watch")
+    assert done.returncode == 1
+    assert "Broken: on purpose" in done.stdout
+
+
+def test_history_as_json_is_what_the_api_says(tasuki: Command, node: OwnNode) -> None:
+    arn = tasuki("start", "hello").stdout.strip()
+    tasuki("watch", arn)
+    events = decoded(tasuki("history", arn, "--json"))
+    said = node.reach.client("stepfunctions").get_execution_history(executionArn=arn)["events"]
+    assert [event["type"] for event in events] == [event["type"] for event in said]
+    assert [event["id"] for event in events] == [1, 2, 3, 4]
+    assert "ExecutionSucceeded" not in tasuki("history", arn).stdout, "for people it is SUCCEEDED"
+
+
+def test_input_comes_from_a_file_too(tasuki: Command, tmp_path: Path, node: OwnNode) -> None:
+    (tmp_path / "input.json").write_text('{"from": "file"}')
+    arn = tasuki("start", "hello", "-i", f"@{tmp_path / 'input.json'}").stdout.strip()
+    assert node.reach.client("stepfunctions").describe_execution(executionArn=arn)["input"] == '{"from": "file"}'
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("start", "hello", "-i", "{"), "not JSON"),
+        (("start", "hello", "-i", "@nowhere.json"), "No such file"),
+    ],
+)
+def test_bad_input_is_a_usage_error(tasuki: Command, words: tuple[str, ...], said: str) -> None:
+    done = tasuki(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_an_unknown_machine_lists_the_known_ones(tasuki: Command) -> None:
+    done = tasuki("start", "helo")
+    assert done.returncode == 1
+    assert "no machine is called helo" in done.stderr
+    assert "hello" in done.stderr
+
+
+def test_an_unknown_execution_is_said_so(tasuki: Command) -> None:
+    done = tasuki("watch", "never-was")
+    assert done.returncode == 1
+    assert "no execution is called never-was" in done.stderr
+
+
+def test_a_running_task_is_seen_followed_and_read(tasuki: Command, node: OwnNode, gate: Path) -> None:
+    arn = tasuki("start", "waits").stdout.strip()
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "tasuki.cli.main", "watch", arn, "--data", str(node.data)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert watching.stdout is not None
+    lines = []
+    for line in watching.stdout:
+        lines.append(line)
+        if "RUNNING pid" in line:
+            break
+    [row] = [row for row in decoded(tasuki("ps", "--json")) if row["image"] == "waits"]
+    assert row["status"] == "RUNNING"
+    assert f"pid {row['pid']}" in lines[-1]
+    assert str(row["task"]) in tasuki("ps").stdout
+
+    following = subprocess.Popen(
+        [sys.executable, "-m", "tasuki.cli.main", "logs", row["task"][:8], "--follow", "--data", str(node.data)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert following.stdout is not None
+    assert following.stdout.readline() == "at it\n"
+    with gate.open("w") as opened:
+        opened.write("go\n")
+    assert following.communicate(timeout=30)[0] == "through\n"
+    assert following.returncode == 0
+    rest, _ = watching.communicate(timeout=30)
+    assert watching.returncode == 0
+    assert "exit 0" in rest
+    assert not [one for one in decoded(tasuki("ps", "--json")) if one["task"] == row["task"]]
+    [ended] = [one for one in decoded(tasuki("ps", "--all", "--json")) if one["task"] == row["task"]]
+    assert (ended["status"], ended["exit"], ended["pid"]) == ("STOPPED", 0, None)
+
+
+def test_logs_hold_both_streams_as_text_and_as_json(tasuki: Command, node: OwnNode) -> None:
+    arn = tasuki("start", "talks").stdout.strip()
+    assert tasuki("watch", arn).returncode == 0
+    output = json.loads(node.reach.client("stepfunctions").describe_execution(executionArn=arn)["output"])
+    task = output["TaskArn"].rpartition("/")[2]
+    assert tasuki("logs", task).stdout == "one\ntwo\n"
+    lines = tasuki("logs", task, "--json").stdout.splitlines()
+    assert [json.loads(line)["line"] for line in lines] == ["one", "two"]
+    unknown = tasuki("logs", "feedfeed")
+    assert unknown.returncode == 1
+    assert "no task begins with feedfeed" in unknown.stderr
+
+
+def test_trace_joins_message_handover_execution_and_task(tasuki: Command, node: OwnNode) -> None:
+    sqs, pipes = node.reach.client("sqs"), node.reach.client("pipes")
+    url = sqs.create_queue(QueueName="traced")["QueueUrl"]
+    source = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    [machine] = [m for m in decoded_machines(node) if m.endswith(":talks")]
+    pipes.create_pipe(
+        Name="traced",
+        RoleArn=ROLE,
+        Source=source,
+        SourceParameters={"SqsQueueParameters": {"BatchSize": 1}},
+        Target=machine,
+        TargetParameters={"StepFunctionStateMachineParameters": {"InvocationType": "FIRE_AND_FORGET"}},
+        Tags={"tasuki:execution-name": "message-id"},
+    )
+    message = decoded(tasuki("queue", "send", "traced", '{"x": 1}', "--json"))["MessageId"]
+    following = node.reach.client("stepfunctions")
+    execution = machine.replace(":stateMachine:", ":execution:") + ":" + message
+    while True:  # the hand-over happens at once; the store has no bell for clients
+        try:
+            following.describe_execution(executionArn=execution)
+            break
+        except following.exceptions.ExecutionDoesNotExist:
+            continue
+    assert tasuki("watch", execution).returncode == 0
+    story = decoded(tasuki("trace", message, "--json"))
+    assert (story["MessageId"], story["ExecutionArn"], story["Outcome"]) == (message, execution, "DELIVERED")
+    assert [task["exit"] for task in story["Tasks"]] == [0]
+    assert decoded(tasuki("trace", execution, "--json")) == story
+    assert decoded(tasuki("trace", story["Trace"], "--json")) == story
+    shown = tasuki("trace", message).stdout
+    assert [line.split()[0] for line in shown.splitlines() if line[0] != " "] == [
+        *("message", "handover", "execution", "task", "trace")
+    ]
+
+
+def decoded_machines(node: OwnNode) -> list[str]:
+    listed = node.reach.client("stepfunctions").list_state_machines()["stateMachines"]
+    return [machine["stateMachineArn"] for machine in listed]
