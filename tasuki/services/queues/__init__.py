@@ -1,1 +1,39 @@
-"""The queues room."""
+"""Queues: SQS standard queues, durable.
+
+=============  ====================================================================================
+module         what it holds
+=============  ====================================================================================
+api            the table of operations; queues, attributes, permissions, tags
+sending        SendMessage, batches
+receiving      ReceiveMessage, DeleteMessage, ChangeMessageVisibility
+moves          message move tasks
+shelf          messages in the store: put, claim, delete, hold, bury, redrive, count
+checks         what may be in a message, its size and MD5s (pure)
+attributes     what a queue can be set to (pure)
+policy         AddPermission's document (pure)
+model          queue, content, receipt (pure)
+polls          expiry, sweeping, moving
+plugs          for pipes (`sqs` source) and machines (`sqs:sendMessage`)
+=============  ====================================================================================
+"""
+
+from tasuki.services.queues.api import Limits, operations
+from tasuki.services.queues.plugs import QueueSource, SendMessage
+from tasuki.services.queues.polls import polls
+from tasuki.services.queues.shelf import conservation, find_queue
+from tasuki.services.room import Room
+from tasuki.services.switchboard import Switchboard
+from tasuki.values.config import Config
+
+__all__ = ["conservation", "find_queue", "room"]
+
+
+def room(config: Config, switchboard: Switchboard) -> Room:
+    """Build the room, and plug in what it offers to pipes and machines."""
+    limits = Limits(
+        in_flight=config.quotas.get("sqs_in_flight", Limits().in_flight),
+        recreate_wait_s=config.quotas.get("sqs_recreate_wait_s", Limits().recreate_wait_s),
+    )
+    switchboard.sources["sqs"] = QueueSource(limits.in_flight)
+    switchboard.integrations["sqs:sendMessage"] = SendMessage()
+    return Room(name="queues", service="sqs", operations=operations(limits), polls=polls())

@@ -1,0 +1,154 @@
+"""The room's SQL."""
+
+_QUEUE = (
+    "id, shelf, account, region, name, delay_s, visibility_s, retention_s, wait_s, max_bytes, dlq_arn, max_receives"
+)
+
+# -- queues -------------------------------------------------------------------------------------------------
+
+# The queue of a name: on every call, by the unique index.
+QUEUE = f"SELECT {_QUEUE} FROM queues WHERE account = ? AND region = ? AND name = ?"  # noqa: S608 - the columns are ours
+# The queue whose shelf is swept.
+QUEUE_BY_ID = f"SELECT {_QUEUE} FROM queues WHERE id = ?"  # noqa: S608 - the columns are ours
+# What only the queue's own attributes and tags are asked for.
+DETAILS = "SELECT attributes, tags, created_at, modified_at, purged_at FROM queues WHERE id = ?"
+INSERT_QUEUE = (
+    "INSERT INTO queues (account, region, name, shelf, created_at, modified_at, delay_s, visibility_s, retention_s, "
+    "wait_s, max_bytes, dlq_arn, max_receives, attributes, tags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "RETURNING id"
+)
+# SetQueueAttributes, AddPermission, RemovePermission.
+UPDATE_QUEUE = (
+    "UPDATE queues SET modified_at = ?, delay_s = ?, visibility_s = ?, retention_s = ?, wait_s = ?, max_bytes = ?, "
+    "dlq_arn = ?, max_receives = ?, attributes = ? WHERE id = ?"
+)
+UPDATE_TAGS = "UPDATE queues SET tags = ? WHERE id = ?"
+DELETE_QUEUE = "DELETE FROM queues WHERE id = ?"
+# PurgeQueue: an empty shelf instead of the full one.
+REPLACE_SHELF = "UPDATE queues SET shelf = ?, purged_at = ? WHERE id = ?"
+# ListQueues, a page after a name; the two bounds of the prefix come as text.
+LIST_QUEUES = (
+    "SELECT name FROM queues WHERE account = ? AND region = ? AND name > ? AND name >= ? AND name < ? "
+    "ORDER BY name LIMIT ?"
+)
+# ListDeadLetterSourceQueues, a page after a name.
+SOURCES = "SELECT name FROM queues WHERE dlq_arn = ? AND account = ? AND region = ? AND name > ? ORDER BY name LIMIT ?"
+
+# Names that rest after a deletion.
+REST_NAME = (
+    "INSERT INTO deleted_queues (account, region, name, deleted_at) VALUES (?, ?, ?, ?) "
+    "ON CONFLICT (account, region, name) DO UPDATE SET deleted_at = excluded.deleted_at"
+)
+FORGET_NAMES = "DELETE FROM deleted_queues WHERE deleted_at <= ?"
+DELETED_AT = "SELECT deleted_at FROM deleted_queues WHERE account = ? AND region = ? AND name = ?"
+
+# -- shelves ------------------------------------------------------------------------------------------------
+
+INSERT_SHELF = "INSERT INTO shelves (queue_id) VALUES (NULL) RETURNING shelf"
+OWN_SHELF = "UPDATE shelves SET queue_id = ? WHERE shelf = ?"
+# A purge: the counters go with the queue, and what stood on the old shelf counts as purged.
+COPY_SHELF = (
+    "INSERT INTO shelves (queue_id, sent, moved_in, received, deleted, expired, purged, moved_to_dlq, redriven) "
+    "SELECT queue_id, sent, moved_in, received, deleted, expired, "
+    "sent + moved_in - deleted - expired - moved_to_dlq - redriven, moved_to_dlq, redriven "
+    "FROM shelves WHERE shelf = ? RETURNING shelf"
+)
+ABANDON_SHELF = "UPDATE shelves SET queue_id = NULL, sweep_at = 0 WHERE shelf = ?"
+DELETE_SHELF = "DELETE FROM shelves WHERE shelf = ?"
+COUNTERS = (
+    "SELECT sent, moved_in, received, deleted, expired, purged, moved_to_dlq, redriven FROM shelves WHERE shelf = ?"
+)
+# Arrivals: how many, the earliest expiry twice, the shelf. Answers the last arrival's number and the next expiry.
+COUNT_SENT = (
+    "UPDATE shelves SET sent = sent + ?, sweep_at = CASE WHEN sweep_at <= ? THEN sweep_at ELSE ? END WHERE shelf = ? "
+    "RETURNING sent + moved_in, sweep_at"
+)
+COUNT_MOVED_IN = (
+    "UPDATE shelves SET moved_in = moved_in + ?, sweep_at = CASE WHEN sweep_at <= ? THEN sweep_at ELSE ? END "
+    "WHERE shelf = ? RETURNING sent + moved_in, sweep_at"
+)
+COUNT_RECEIVED = "UPDATE shelves SET received = received + ? WHERE shelf = ? RETURNING received, cap_check"
+SET_CAP_CHECK = "UPDATE shelves SET cap_check = ? WHERE shelf = ?"
+COUNT_DELETED = "UPDATE shelves SET deleted = deleted + ? WHERE shelf = ?"
+COUNT_EXPIRED = "UPDATE shelves SET expired = expired + ? WHERE shelf = ?"
+COUNT_TO_DLQ = "UPDATE shelves SET moved_to_dlq = moved_to_dlq + ? WHERE shelf = ?"
+COUNT_REDRIVEN = "UPDATE shelves SET redriven = redriven + ? WHERE shelf = ?"
+# The sweep: when is the next, and of which shelf.
+NEXT_SWEEP = "SELECT sweep_at FROM shelves WHERE sweep_at IS NOT NULL ORDER BY sweep_at LIMIT 1"
+DUE_SWEEP = "SELECT shelf, queue_id FROM shelves WHERE sweep_at <= ? ORDER BY sweep_at LIMIT 1"
+SET_SWEEP = "UPDATE shelves SET sweep_at = ? WHERE shelf = ?"
+
+# -- messages -----------------------------------------------------------------------------------------------
+
+INSERT_MESSAGE = (
+    "INSERT INTO messages (shelf, sent_at, seq, visible_at, bytes, body_id, content) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_BODY = "INSERT INTO message_bodies (content) VALUES (?) RETURNING id"
+BODY = "SELECT content FROM message_bodies WHERE id = ?"
+DELETE_BODY = "DELETE FROM message_bodies WHERE id = ?"
+# When the shelf's next message becomes receivable: one index entry.
+NEAREST = "SELECT visible_at FROM messages WHERE shelf = ? ORDER BY visible_at LIMIT 1"
+# The first after now (for whoever has taken all there is now).
+NEAREST_AFTER = "SELECT visible_at FROM messages WHERE shelf = ? AND visible_at > ? ORDER BY visible_at LIMIT 1"
+# What a receive may take, first come first served: a prefix of the index.
+RECEIVABLE = (
+    "SELECT sent_at, seq, received, carried, first_received_at, bytes, source, body_id, content FROM messages "
+    "WHERE shelf = ? AND visible_at <= ? ORDER BY visible_at LIMIT ?"
+)
+CLAIM = (
+    "UPDATE messages SET visible_at = ?, received = received + 1, first_received_at = COALESCE(first_received_at, ?), "
+    "received_at = ?, receipt = ? WHERE shelf = ? AND sent_at = ? AND seq = ?"
+)
+# DeleteMessage: only the receive that is current (standard queues: an older handle deletes nothing).
+DELETE_MESSAGE = "DELETE FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ? AND receipt = ? RETURNING body_id"
+# Expiry: by key.
+EXPIRE_MESSAGE = "DELETE FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ?"
+IN_FLIGHT = "SELECT receipt, received_at, visible_at FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ?"
+SET_VISIBLE = "UPDATE messages SET visible_at = ? WHERE shelf = ? AND sent_at = ? AND seq = ?"
+# A pipe gives back what it took, if it still has it.
+RELEASE = "UPDATE messages SET visible_at = ? WHERE shelf = ? AND sent_at = ? AND seq = ? AND receipt = ?"
+# To a dead-letter queue: same message, other shelf, receivable at once.
+MOVE_TO_DLQ = (
+    "UPDATE messages SET shelf = ?, seq = ?, visible_at = ?, carried = received, source = ?, receipt = NULL, "
+    "received_at = NULL WHERE shelf = ? AND sent_at = ? AND seq = ?"
+)
+# Back from a dead-letter queue, as a new message.
+REDRIVE = (
+    "UPDATE messages SET shelf = ?, sent_at = ?, seq = ?, visible_at = ?, received = 0, carried = 0, "
+    "first_received_at = NULL, received_at = NULL, receipt = NULL, source = NULL, body_id = ?, content = ? "
+    "WHERE shelf = ? AND sent_at = ? AND seq = ?"
+)
+# The oldest messages of a shelf that were sent up to an instant: expired ones, or all of an abandoned shelf.
+OLDEST = "SELECT sent_at, seq, body_id FROM messages WHERE shelf = ? AND sent_at <= ? ORDER BY sent_at, seq LIMIT ?"
+OLDEST_SENT = "SELECT sent_at FROM messages WHERE shelf = ? ORDER BY sent_at LIMIT 1"
+# Counts for GetQueueAttributes. What is invisible is counted in the index; the rest follows from the counters.
+INVISIBLE = "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND visible_at > ?"
+EXPIRED_VISIBLE = "SELECT COUNT(*) FROM messages WHERE shelf = ? AND sent_at <= ? AND visible_at <= ?"
+EXPIRED_INVISIBLE = (
+    "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND sent_at <= ? AND visible_at > ?"
+)
+STANDING = "SELECT sent + moved_in - deleted - expired - purged - moved_to_dlq - redriven FROM shelves WHERE shelf = ?"
+# The check of promise P8 counts for real.
+COUNT_ROWS = "SELECT COUNT(*) FROM messages WHERE shelf = ?"
+# How many a pipe could take now, counted up to a bound.
+COUNT_RECEIVABLE = "SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE shelf = ? AND visible_at <= ? LIMIT ?) AS some"
+
+# -- move tasks ---------------------------------------------------------------------------------------------
+
+_TASK = (
+    "id, account, region, source_id, source_arn, destination_arn, per_second, status, failure, started_at, moved, "
+    "to_move, next_at"
+)
+INSERT_TASK = f"INSERT INTO move_tasks ({_TASK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - the columns are ours
+# ListMessageMoveTasks: the newest first.
+TASKS = f"SELECT {_TASK} FROM move_tasks WHERE source_arn = ? ORDER BY started_at DESC LIMIT ?"  # noqa: S608 - the columns are ours
+TASK = f"SELECT {_TASK} FROM move_tasks WHERE id = ? AND source_arn = ?"  # noqa: S608 - the columns are ours
+# One active task per source; and the account's quota.
+RUNNING_TASK = "SELECT 1 FROM move_tasks WHERE source_arn = ? AND next_at IS NOT NULL LIMIT 1"
+COUNT_RUNNING = "SELECT COUNT(*) FROM move_tasks WHERE next_at IS NOT NULL"
+NEXT_TASK = "SELECT next_at FROM move_tasks WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1"
+DUE_TASK = f"SELECT {_TASK} FROM move_tasks WHERE next_at <= ? ORDER BY next_at LIMIT 1"  # noqa: S608 - the columns are ours
+STEP_TASK = "UPDATE move_tasks SET moved = moved + ?, next_at = ? WHERE id = ?"
+END_TASK = "UPDATE move_tasks SET moved = moved + ?, next_at = NULL, status = ?, failure = ? WHERE id = ?"
+# Is this queue the dead-letter queue of any other?
+IS_DLQ = "SELECT 1 FROM queues WHERE dlq_arn = ? LIMIT 1"
