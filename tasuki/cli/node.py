@@ -27,6 +27,7 @@ def up(data: Path, config: Path | None, *, host: str, port: int, dev: bool, cloc
             screen.line(f"Tasuki is ready at {url}, data in {data}. Next: eval $(tasuki env{_flag(data)})")
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and end are ours to tell
     try:
         settings = read_config(data, config, host=host, port=port, dev=dev, clock=clock)
         return serve(settings, on_ready=ready)
