@@ -1,0 +1,92 @@
+"""The moment between fork and exec, and what a container's output goes to. Standard library only."""
+
+# ruff: noqa: PTH112, S606 - pathlib would double what a shim imports; a container is not a shell command
+
+import ctypes
+import os
+import signal
+from contextlib import suppress
+from typing import NoReturn
+
+from tasuki.runners.tree import Cgroups, Limited
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int) -> NoReturn:
+    """Turn the child into the container's command. A complaint means that it could not even try."""
+    spec = container.spec
+    code = 127
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)  # what the forkserver or Python ignores, a task does not
+        os.setsid()
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != shim:
+            os._exit(137)
+        if cgroups is not None:
+            cgroups.join(container)
+        set_oom_score("0")
+        os.umask(0o022)
+        log = os.open(spec["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        missing = next((folder for folder in spec["requires"] if not os.path.isdir(folder)), None)
+        if missing is not None:
+            os.write(writer, f"CannotStartContainerError: the folder {missing} does not exist".encode()[:4000])
+            os._exit(127)
+        os.chdir(spec["folder"])
+    except BaseException as bad:  # noqa: BLE001 - whatever it is, the task is told
+        os.write(writer, f"CannotStartContainerError: {bad}".encode()[:4000])
+        os._exit(127)
+    try:
+        os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])
+    except FileNotFoundError:
+        os.write(2, f"tasuki: {spec['argv'][0]}: command not found\n".encode())
+    except BaseException as bad:  # noqa: BLE001
+        os.write(2, f"tasuki: {spec['argv'][0]}: {bad}\n".encode())
+        code = 126
+    os._exit(code)
+
+
+def set_oom_score(value: str) -> None:
+    """Make us the last to be killed when the machine itself runs out of memory; a container is like anybody."""
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        with suppress(OSError):  # to be spared takes a right that not everybody has
+            os.write(fd, value.encode())
+    finally:
+        os.close(fd)
+
+
+def roll(path: str, cap: int) -> int:
+    """Move a log's last `cap` bytes to `PATH.1` and start it anew, in place: its writers keep their descriptor."""
+    source = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+    try:
+        size = os.fstat(source).st_size
+        target = os.open(f"{path}.1", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            offset = max(0, size - cap)
+            while (sent := os.sendfile(target, source, offset, 1 << 20)) > 0:
+                offset += sent
+        finally:
+            os.close(target)
+        os.ftruncate(source, 0)
+        os.write(
+            source, f"tasuki: the log passed {cap} bytes; what came before is in {path.rpartition('/')[2]}.1\n".encode()
+        )
+        return os.fstat(source).st_size
+    finally:
+        os.close(source)

@@ -1,0 +1,361 @@
+"""Runs attempts as processes of this machine, each under a shim that outlives the node.
+
+::
+
+    DIR/tasks/
+      house                     whose directory this is; another store's is refused
+      bell                      FIFO: shims write "TASK/ATTEMPT" when there is something to read
+      .shim/DIGEST/             the few files that shims run on, as they were when this version first ran here
+      TASK/NAME.log             a container's output, written by the container itself
+      TASK/ATTEMPT/             launch.json, started, facts, stop, shim.log (see shim.py)
+
+The node holds a pidfd of every shim, so it learns of a death at once and signals nobody else. What a shim says is in
+its files; everything here can be lost and is found again by `watch`.
+"""
+
+import hashlib
+import os
+import select
+import shutil
+import signal
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasuki.runners import facts
+from tasuki.runners.forks import Forks
+from tasuki.runners.memory import Memory, find_memory
+from tasuki.runners.runner import HOST_LOST, ContainerReport, Key, Launch, Report, StartFailed
+from tasuki.runners.sweep import sweep
+from tasuki.runners.tree import MARK
+from tasuki.values.documents import dumpb
+from tasuki.values.errors import ConfigError
+
+MIB = 1 << 20
+LOG_BYTES = 64 * MIB
+"""Where a log starts anew; the part before it is kept as `NAME.log.1`."""
+_SHIM_FILES = ("__init__", "become", "facts", "forkserver", "shim", "tree")
+_BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from tasuki.runners.forkserver import serve; serve(int(sys.argv[2]))"
+)
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """What we know of an attempt. `dead` says that its shim is gone; `waits`, that we expect to hear of it soon."""
+
+    pidfd: int = -1
+    dead: bool = False
+    waits: bool = True
+    stopping: bool = False
+    sweeping: bool = False
+    ended: Report | None = None
+
+
+class ProcessRunner:
+    """The `process` runner. `house` is the store's id; `memory` defaults to what the machine allows."""
+
+    def __init__(self, folder: Path, house: str, *, memory: Memory | None = None, log_bytes: int = LOG_BYTES) -> None:
+        self.folder = folder
+        self.memory = memory or find_memory()
+        self._log_bytes = log_bytes
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _belongs(folder / "house", house)
+        bell = folder / "bell"
+        with suppress(FileExistsError):
+            os.mkfifo(bell, 0o600)
+        self._bell = os.open(bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._epoll = select.epoll()
+        self._epoll.register(self._bell, select.EPOLLIN)
+        self._attempts: dict[Key, _Attempt] = {}
+        self._by_pidfd: dict[int, Key] = {}
+        self._look: set[Key] = set()
+        self._shim = _publish(folder / ".shim")
+        self._forks = Forks(folder, self._shim, self._forked, self._forkserver_died)
+        self._epoll.register(self._forks, select.EPOLLIN)
+
+    # -- the four verbs ---------------------------------------------------------------------------------------
+
+    def start(self, launch: Launch) -> None:
+        """Write what to run, and have the forkserver fork its shim."""
+        key = launch.key
+        place = self._place(key)
+        try:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (place / "launch.json").write_bytes(dumpb(self._spec(launch)))
+        except OSError as bad:
+            raise StartFailed(f"the folder of the attempt could not be written ({bad})") from bad
+        self._attempts[key] = _Attempt()
+        self._forks.ask(f"{key.task}/{key.attempt}")
+        if self._forks.wants_to_write:
+            self._attend_forks()
+
+    def watch(self, key: Key) -> None:
+        """Adopt what lives, read what ended, and leave a tombstone where nothing was started."""
+        attempt = self._attempts.setdefault(key, _Attempt())
+        place = self._place(key)
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        started = facts.read(f"{place}/started")
+        if started is not None and "pid" in started and attempt.pidfd < 0:
+            handle = facts.lives(started, str(place))
+            if handle is not None:
+                self._hold(key, attempt, handle)
+        attempt.dead = attempt.pidfd < 0
+        self._look.add(key)
+
+    def stop(self, key: Key) -> None:
+        """Leave the wish in the attempt's folder, then wake its shim, if it is there already."""
+        attempt = self._attempts.get(key)
+        if attempt is None or attempt.ended is not None:
+            return
+        attempt.waits = attempt.stopping = True
+        with suppress(OSError):
+            os.close(os.open(self._place(key) / "stop", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _wake(attempt)
+
+    def collect(self, settled: Collection[Key] = ()) -> list[Report]:
+        """Answer what changed. Reads only the folders that somebody rang for."""
+        for key in settled:
+            done = self._attempts.pop(key, None)
+            self._look.discard(key)
+            if done is not None:
+                self._release(done)
+        self.notice()
+        if self.patience_s is not None:
+            self._look.update(key for key, attempt in self._attempts.items() if attempt.waits or attempt.sweeping)
+        reports = {key: attempt.ended for key, attempt in self._attempts.items() if attempt.ended is not None}
+        for key in list(self._look):
+            self._look.discard(key)
+            attempt = self._attempts.get(key)
+            report = self._examine(key, attempt) if attempt is not None and attempt.ended is None else None
+            if report is not None:
+                reports[key] = report
+        return list(reports.values())
+
+    def remove(self, task: str) -> None:
+        """Delete a task's folder, logs and all."""
+        shutil.rmtree(self.folder / task, ignore_errors=True)
+
+    # -- waking -----------------------------------------------------------------------------------------------
+
+    @property
+    def due(self) -> int | None:
+        """Nothing here happens in the house's own time."""
+        return None
+
+    @property
+    def patience_s(self) -> float | None:
+        """Bells can be lost: while something is expected, look once a second; while something dies, more often."""
+        if any(attempt.sweeping for attempt in self._attempts.values()):
+            return 0.02
+        return 1.0 if any(a.waits and a.ended is None for a in self._attempts.values()) else None
+
+    def fileno(self) -> int:
+        """Answer the epoll that stands for bell, forkserver and all shims."""
+        return self._epoll.fileno()
+
+    def notice(self) -> None:
+        """Take in what rang, so that `fileno` is quiet again; `collect` does it too."""
+        for fd, _ in self._epoll.poll(0, 1024):
+            if fd == self._bell:
+                self._hear()
+            elif fd == self._forks.fileno():
+                self._forks.flush()
+                self._attend_forks()
+                self._forks.receive()
+            elif fd in self._by_pidfd:
+                key = self._by_pidfd[fd]
+                self._release(self._attempts[key])
+                self._attempts[key].dead = True
+                self._look.add(key)
+
+    def close(self) -> None:
+        """Let go. Shims and their tasks go on; the forkserver ends with its socket."""
+        for attempt in self._attempts.values():
+            self._release(attempt)
+        self._attempts.clear()
+        self._epoll.close()
+        os.close(self._bell)
+        self._forks.close()
+
+    # -- inside -----------------------------------------------------------------------------------------------
+
+    def _place(self, key: Key) -> Path:
+        return self.folder / key.task / str(key.attempt)
+
+    def _cgroup(self, key: Key) -> Path | None:
+        return self.memory.root / f"{key.task}-{key.attempt}" if self.memory.root is not None else None
+
+    def _spec(self, launch: Launch) -> dict[str, Any]:
+        key = launch.key
+        mark = f"{key.task}/{key.attempt}"
+        return {
+            "protocol": facts.PROTOCOL,
+            "shim": self._shim.name,
+            "task": key.task,
+            "attempt": key.attempt,
+            "bell": "../../bell",
+            "log_bytes": self._log_bytes,
+            "memory": {
+                "kind": self.memory.kind,
+                "folder": str(self._cgroup(key)),
+                "task_bytes": _bytes(launch.memory_mib),
+            },
+            "containers": [
+                {
+                    "name": one.name,
+                    "argv": one.argv,
+                    "environment": {**one.environment, MARK: f"{mark}/{one.name}"},
+                    "folder": one.folder,
+                    "requires": one.requires,
+                    "essential": one.essential,
+                    "memory_bytes": _bytes(one.memory_mib),
+                    "reservation_bytes": _bytes(one.reservation_mib),
+                    "stop_signal": one.stop_signal,
+                    "stop_timeout_s": one.stop_timeout_s,
+                    "depends_on": one.depends_on,
+                    "log": f"{os.path.abspath(self.folder)}/{key.task}/{log_name(one.name)}",  # noqa: PTH100 - links stay
+                }
+                for one in launch.containers
+            ],
+        }
+
+    def _examine(self, key: Key, attempt: _Attempt) -> Report | None:
+        place = str(self._place(key))
+        said = facts.read(f"{place}/facts")  # after `dead` was noticed: a dead shim has said all it will
+        if said is not None and said["phase"] == "ended":
+            attempt.waits = attempt.sweeping = False
+            attempt.ended = _report(key, said)
+            return attempt.ended
+        if not attempt.dead:
+            attempt.waits = attempt.waits and said is None
+            return None if said is None else _report(key, said)
+        started = facts.read(f"{place}/started")
+        if started is None:
+            facts.fence(place, {"protocol": facts.PROTOCOL, "tombstone": True})
+            self.watch(key)  # whoever was faster, the fence stands now
+            return self._examine(key, attempt)
+        if "tombstone" in started:
+            attempt.ended = Report(key, "never")
+            return attempt.ended
+        alive = started["boot"] == facts.boot_id() and facts.start_ticks(started["pid"]) == started["ticks"]
+        if not alive and not sweep(key, self._cgroup(key)):
+            attempt.sweeping = True
+            return None
+        attempt.waits = attempt.sweeping = False
+        attempt.ended = _lost(key, said)
+        return attempt.ended
+
+    def _hold(self, key: Key, attempt: _Attempt, handle: int) -> None:
+        attempt.pidfd = handle
+        self._by_pidfd[handle] = key
+        self._epoll.register(handle, select.EPOLLIN)
+        if attempt.stopping:
+            _wake(attempt)
+
+    def _release(self, attempt: _Attempt) -> None:
+        if attempt.pidfd >= 0:
+            self._by_pidfd.pop(attempt.pidfd, None)
+            self._epoll.unregister(attempt.pidfd)
+            os.close(attempt.pidfd)
+            attempt.pidfd = -1
+
+    def _hear(self) -> None:
+        for line in os.read(self._bell, 1 << 16).split(b"\n"):
+            task, _, attempt = line.partition(b"/")
+            if attempt.isdigit():
+                self._look.add(Key(task.decode("ascii", "replace"), int(attempt)))
+
+    def _forked(self, name: str, handle: int | None) -> None:
+        key = _key(name)
+        attempt = self._attempts.get(key)
+        if handle is not None and (attempt is None or attempt.pidfd >= 0):
+            os.close(handle)
+        elif attempt is not None and handle is not None:
+            self._hold(key, attempt, handle)
+        elif attempt is not None:
+            attempt.dead = True
+            self._look.add(key)
+
+    def _forkserver_died(self, asked: set[str]) -> None:
+        """Whatever we had asked for and heard nothing of is decided by the fence."""
+        self._epoll.register(self._forks, select.EPOLLIN)
+        for key in map(_key, asked):
+            if key in self._attempts:
+                self.watch(key)
+
+    def _attend_forks(self) -> None:
+        self._epoll.modify(self._forks, select.EPOLLIN | (select.EPOLLOUT if self._forks.wants_to_write else 0))
+
+
+def _wake(attempt: _Attempt) -> None:
+    if attempt.pidfd >= 0:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(attempt.pidfd, signal.SIGUSR1)
+
+
+def _key(name: str) -> Key:
+    task, _, attempt = name.partition("/")
+    return Key(task, int(attempt))
+
+
+def log_name(container: str) -> str:
+    """Answer the file name of a container's output."""
+    return f"{container[:200]}.log"
+
+
+def _bytes(mib: int | None) -> int | None:
+    return None if mib is None else mib * MIB
+
+
+def _report(key: Key, said: dict[str, Any]) -> Report:
+    ended = [one["ended_at"] for one in said["containers"] if one["ended_at"] is not None]
+    age_s = facts.boottime() - max(ended) if ended and said["boot"] == facts.boot_id() else 0.0
+    return Report(
+        key,
+        "ended" if said["phase"] == "ended" else "running",
+        tuple(
+            ContainerReport(one["name"], one["pid"], one["exit_code"], one["reason"], one["ended"])
+            for one in said["containers"]
+        ),
+        said["stop_code"],
+        said["reason"],
+        max(0, round(age_s * 1000)),
+    )
+
+
+def _lost(key: Key, said: dict[str, Any] | None) -> Report:
+    known = () if said is None else _report(key, said).containers
+    return Report(key, "ended", known, "InfrastructureHealth", HOST_LOST)
+
+
+def _belongs(file: Path, house: str) -> None:
+    try:
+        owner = file.read_text()
+    except FileNotFoundError:
+        file.write_text(house)
+        return
+    if owner != house:
+        raise ConfigError(
+            f"{file.parent} holds the tasks of another store ({owner}, ours is {house}); "
+            "choose another data directory, or put the matching database back."
+        )
+
+
+def _publish(folder: Path) -> Path:
+    """Copy the shim's files into the data directory, once per version; answer where they are."""
+    here = Path(__file__).parent
+    sources = {name: (here / f"{name}.py").read_bytes() for name in _SHIM_FILES}
+    digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:16]
+    place = folder / digest
+    if not place.exists():
+        draft = folder / f".{digest}.{os.getpid()}"
+        package = draft / "tasuki" / "runners"
+        package.mkdir(parents=True, exist_ok=True)
+        (draft / "tasuki" / "__init__.py").write_bytes(b"")
+        for name, source in sources.items():
+            (package / f"{name}.py").write_bytes(source)
+        draft.rename(place)
+    return place
