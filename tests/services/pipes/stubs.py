@@ -1,6 +1,7 @@
 """A queue and a machine of the test's own: real tables, so that they roll back with the unit, and switches to fail."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from tasuki.services import handovers, pipes
@@ -16,6 +17,7 @@ from tasuki.values.instant import Instant
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:jobs"
 MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:router"
 ROLE = "arn:aws:iam::000000000000:role/pipe"
+FIRE_AND_FORGET = {"StepFunctionStateMachineParameters": {"InvocationType": "FIRE_AND_FORGET"}}
 VISIBILITY_MS = 30_000
 
 
@@ -112,9 +114,10 @@ class StubMachine:
 class Bench:
     """A house with a pipes room between a stub queue and a stub machine."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, quotas: dict[str, int] | None = None) -> None:
         self.queue, self.machine = StubQueue(), StubMachine()
-        self.house = House(self._stubs, handovers.room, pipes.room, seed=seed)
+        config = Config(data=Path(), quotas=quotas or {})
+        self.house = House(self._stubs, handovers.room, pipes.room, seed=seed, config=config)
         self.house.unit(self._tables)
         self.sent = 0
 
@@ -152,7 +155,7 @@ class Bench:
 
     def send(self, *bodies: str, drain: bool = True) -> list[str]:
         ids = []
-        for body in bodies:
+        for _ in bodies:
             self.sent += 1
             ids.append(f"m{self.sent:05d}")
 
