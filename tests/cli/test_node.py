@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -12,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tasuki.cli.complaints import Code
 from tasuki.cli.own_node import OwnNode, free_port
 from tests.cli.conftest import Command, decoded, run
 
@@ -164,3 +166,9 @@ def test_an_unknown_story_lists_the_known_ones() -> None:
 
 def test_the_version_is_printed() -> None:
     assert run("--version").stdout.startswith("tasuki ")
+
+
+def test_the_exit_codes_are_documented() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "COMMANDS.md").read_text()
+    documented = {int(code) for code in re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)}
+    assert {code.value for code in Code} <= documented
