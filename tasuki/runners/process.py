@@ -27,9 +27,10 @@ from typing import Any
 from tasuki.runners import facts
 from tasuki.runners.forks import Forks
 from tasuki.runners.memory import Memory, find_memory
-from tasuki.runners.runner import HOST_LOST, ContainerReport, Key, Launch, Report, StartFailed
+from tasuki.runners.runner import StartFailed
 from tasuki.runners.sweep import sweep
 from tasuki.runners.tree import MARK
+from tasuki.values.attempts import HOST_LOST, ContainerReport, Key, Launch, Report
 from tasuki.values.documents import dumpb
 from tasuki.values.errors import ConfigError
 

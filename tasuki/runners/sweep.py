@@ -9,8 +9,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from tasuki.runners.runner import Key
 from tasuki.runners.tree import MARK, carries
+from tasuki.values.attempts import Key
 
 
 def sweep(key: Key, cgroup: Path | None) -> bool:

@@ -11,8 +11,8 @@ from pathlib import Path
 from tasuki.runners import facts
 from tasuki.runners.memory import Memory
 from tasuki.runners.process import ProcessRunner
-from tasuki.runners.runner import Container, ContainerReport, Key, Launch, Report
 from tasuki.runners.sweep import sweep
+from tasuki.values.attempts import Container, ContainerReport, Key, Launch, Report
 
 BOUND_S = 20.0
 PATH = os.defpath

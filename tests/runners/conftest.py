@@ -1,3 +1,5 @@
+"""A runner for each test, and nothing left of it afterwards."""
+
 from collections.abc import Iterator
 from pathlib import Path
 

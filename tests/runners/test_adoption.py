@@ -12,7 +12,7 @@ import pytest
 
 from tasuki.runners import facts
 from tasuki.runners.process import ProcessRunner
-from tasuki.runners.runner import Key, Launch
+from tasuki.values.attempts import Key, Launch
 from tasuki.values.errors import ConfigError
 from tests.runners.bench import Bench, alive
 
@@ -135,7 +135,7 @@ NODE = """
 import sys, select
 from pathlib import Path
 from tasuki.runners.process import ProcessRunner
-from tasuki.runners.runner import Container, Key, Launch
+from tasuki.values.attempts import Container, Key, Launch
 runner = ProcessRunner(Path(sys.argv[1]), "house")
 runner.start(Launch(Key(sys.argv[2], 1), (Container("main", ("sh", "-c", sys.argv[3]), {"PATH": "/usr/bin:/bin"}, "/"),)))
 print("asked", flush=True)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tasuki.runners.memory import Memory, find_memory
-from tasuki.runners.runner import OUT_OF_MEMORY
 from tasuki.runners.tree import Cgroups
+from tasuki.values.attempts import OUT_OF_MEMORY
 from tests.runners.bench import Bench
 
 EATS = "b = bytearray(200 << 20); b[::4096] = b'x' * len(b[::4096]); import signal; signal.pause()"

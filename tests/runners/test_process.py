@@ -1,3 +1,5 @@
+"""Exit codes, signals, stops, dependencies, output and the whole tree, with real processes."""
+
 import os
 import signal
 import sys
@@ -5,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tasuki.runners.runner import ESSENTIAL_EXITED, Container, Key, Launch, StartFailed
+from tasuki.runners.runner import StartFailed
+from tasuki.values.attempts import ESSENTIAL_EXITED, Container, Key, Launch
 from tests.runners.bench import Bench, alive
 
 FOREVER = "import signal,os; print('up', os.getpid(), flush=True); signal.pause()"
