@@ -128,9 +128,10 @@ class NoFrames:
 class Frames:
     """The open frames of one execution, as far as anybody looked, and what changed since they were saved.
 
-    After a step the shell deletes the saved results of `dropped` and `closed`, deletes `closed`, saves `changed` (insert
-    or update: body and counts), saves the counts of `counted` (update of the counts alone), and inserts `new_results`
-    of parents that are still open. A frame opened and closed in between is in none of them, and no frame is in two.
+    A shell may tell several events before it saves. Then it deletes the saved results of `dropped` and `closed`,
+    deletes `closed`, saves `changed` (insert or update: body and counts), saves the counts of `counted` (update of the
+    counts alone), and inserts `new_results` of parents that are still open. A frame opened and closed in between is in
+    none of them, and no frame is in two.
 
     A frame is saved in two parts (`saved.py`): its *body*, and its *counts*, which are the few numbers that move while
     children of a Map come and go. So a wide Map rewrites some thirty bytes for an item, not all its items.
@@ -183,8 +184,9 @@ class Frames:
 
     def children(self, parent: int) -> list[Frame]:
         """Answer the open frames below `parent`, by index."""
-        for frame in self._source.children(parent):
-            self._arrive(frame)
+        if parent in self._saved:
+            for frame in self._source.children(parent):
+                self._arrive(frame)
         return sorted((f for f in self._here.values() if f.parent == parent), key=lambda f: f.index)
 
     def ready(self) -> list[Frame]:

@@ -236,21 +236,24 @@ class Turn:
 
     def chance(self, purpose: str = "") -> Chance:
         """Answer the randomness of the next event: the same for a step that is decided again."""
-        return Chance(_Bits(f"{self.execution.seed}/{purpose}{self.execution.last_event + 1}"))
+        return Chance(_Bits(self.execution.seed, purpose, self.execution.last_event + 1))
 
 
 class _Bits:
     """Random bits from a seed, made on the first draw: few states draw, and seeding costs more than a state."""
 
-    __slots__ = ("_random", "_seed")
+    __slots__ = ("_number", "_purpose", "_random", "_seed")
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, purpose: str, number: int) -> None:
         self._seed = seed
+        self._purpose = purpose
+        self._number = number
         self._random: random.Random | None = None
 
     def _source(self) -> random.Random:
         if self._random is None:
-            self._random = random.Random(self._seed)  # noqa: S311 - the seed is the secret
+            seed = f"{self._seed}/{self._purpose}{self._number}"
+            self._random = random.Random(seed)  # noqa: S311 - the seed is the secret
         return self._random
 
     def getrandbits(self, k: int, /) -> int:

@@ -12,7 +12,6 @@ from tasuki.engine.failing import fail_state, is_time_to_retry
 from tasuki.engine.flow import make_scope, mode_of
 from tasuki.engine.turn import ChildFailed, ChildSucceeded, Happening, Turn
 from tasuki.language.definition import Expression, Map, Scope
-from tasuki.language.errors import StatesError
 from tasuki.values.documents import Doc
 
 MAX_INLINE_CONCURRENCY = 40
@@ -29,9 +28,8 @@ def _start(turn: Turn, frame: Frame, state: Map) -> None:
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)
     concurrency = _concurrency(state.max_concurrency, scope)
-    items = state.items(scope) if state.items is not None else scope.input
-    if not isinstance(items, list):
-        raise StatesError("States.Runtime", f"Map state input must be an array but was: {Doc(items).text}")
+    assert state.items is not None, "`parse` gives every Map its items"
+    items = state.items(scope)
     turn.write(frame, "MapStateStarted", {"length": len(items)})
     turn.forget_scope(frame)
     frame.phase = Phase.JOINING

@@ -1,0 +1,46 @@
+"""Definitions that the plays share."""
+
+from typing import Any
+
+WORK = "arn:aws:states:::sqs:sendMessage"
+TOKEN = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
+SYNC = "arn:aws:states:::ecs:runTask.sync"
+ALL = ["States.ALL"]
+
+
+def machine(start: str = "A", /, *, timeout: int | None = None, **states: Any) -> dict[str, Any]:
+    """Answer a definition; the first state is called A unless said otherwise."""
+    made: dict[str, Any] = {"StartAt": start, "States": states}
+    if timeout is not None:
+        made["TimeoutSeconds"] = timeout
+    return made
+
+
+def task(resource: str = WORK, **fields: Any) -> dict[str, Any]:
+    """Answer a Task state that ends its block unless it has a Next."""
+    made = {"Type": "Task", "Resource": resource, **fields}
+    return made if "Next" in made else {**made, "End": True}
+
+
+def pass_(**fields: Any) -> dict[str, Any]:
+    """Answer a Pass state that ends its block unless it has a Next."""
+    made = {"Type": "Pass", **fields}
+    return made if "Next" in made else {**made, "End": True}
+
+
+def wait(seconds: int, **fields: Any) -> dict[str, Any]:
+    """Answer a Wait state that ends its block unless it has a Next."""
+    made = {"Type": "Wait", "Seconds": seconds, **fields}
+    return made if "Next" in made else {**made, "End": True}
+
+
+def parallel(*blocks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Answer a Parallel state that ends its block unless it has a Next."""
+    made = {"Type": "Parallel", "Branches": list(blocks), **fields}
+    return made if "Next" in made else {**made, "End": True}
+
+
+def map_(block: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """Answer a Map state that ends its block unless it has a Next."""
+    made = {"Type": "Map", "ItemProcessor": block, **fields}
+    return made if "Next" in made else {**made, "End": True}
