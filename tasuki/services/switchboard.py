@@ -164,6 +164,8 @@ class Switchboard:
     """By the service part of the ARN (`states`)."""
     credentials: list[CredentialLookup] = field(default_factory=list)
     record: Callable[[Tx, Handover], None] = lambda _tx, _handover: None
+    record_all: Callable[[Tx, Sequence[Handover]], None] = lambda _tx, _handovers: None
+    """The same for many at once, which costs less."""
     handed_over: Callable[[Tx, str], bool] = lambda _tx, _target_id: False
     """Whether something was handed over to this target id (an execution's ARN) before."""
 

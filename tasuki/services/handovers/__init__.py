@@ -10,5 +10,6 @@ from tasuki.values.config import Config
 def room(config: Config, switchboard: Switchboard) -> Room:
     """Build the handovers room; it takes the record of the whole house."""
     switchboard.record = model.record
+    switchboard.record_all = model.record_all
     switchboard.handed_over = model.handed_over
     return Room(name="handovers", service="tasuki", operations=api.OPERATIONS, polls=(Retention(config).poll(),))

@@ -1,5 +1,6 @@
 """A handover's row: written once, never changed, forgotten after its time."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tasuki.services.handovers import queries
@@ -10,18 +11,15 @@ from tasuki.values.instant import to_iso
 
 def record(tx: Tx, handover: Handover) -> None:
     """Write down one handover, in the unit in which it happened."""
-    tx.run(
+    record_all(tx, (handover,))
+
+
+def record_all(tx: Tx, handovers: Sequence[Handover]) -> None:
+    """Write down many at once: about half the cost of one by one."""
+    now = tx.now
+    tx.many(
         queries.INSERT,
-        (
-            tx.now,
-            handover.source,
-            handover.source_id,
-            handover.via,
-            handover.target,
-            handover.target_id,
-            handover.trace,
-            handover.outcome,
-        ),
+        [(now, h.source, h.source_id, h.via, h.target, h.target_id, h.trace, h.outcome) for h in handovers],
     )
 
 

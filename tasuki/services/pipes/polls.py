@@ -46,6 +46,8 @@ MAX_INPUT_BYTES = 262_144
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS = SECOND, 5 * MINUTE
 WIDTH = 4
 """Rounds that may share a commit."""
+GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
+"""Refusals after which there is nothing to try again."""
 CACHED = 2_000
 """Compiled pipes kept in memory, by revision."""
 
@@ -74,7 +76,12 @@ class Round:
     duplicates: int = 0
     filtered: int = 0
     failed: int = 0
+    handovers: list[Handover] = field(default_factory=list)
+    started: set[str] = field(default_factory=set)
+    """The executions of this round that have names."""
     problem: str = ""
+    gone: str = ""
+    """Why the target takes nothing any more."""
 
 
 class Pump:
@@ -160,9 +167,12 @@ class Pump:
             self._pass_on(tx, flow, passengers[start : start + flow.batch_size], done)
         if done.receipts:
             source.delete(tx, flow.source, done.receipts)
+        self._switchboard.record_all(tx, done.handovers)
         if not messages and source.peek(tx, flow.source)[0] >= count:
             done.problem = "The queue shows messages and gives none."
         self._settle(tx, turn, done)
+        if done.gone:
+            self._stop(tx, turn, ("Target", done.gone))
 
     def _flow(self, tx: Tx, turn: Turn) -> Flow:
         """Answer the compiled pipe. A revision is never used twice, so what was compiled for one stays right."""
@@ -210,7 +220,7 @@ class Pump:
         """Filter a batch, reshape it, and start an execution with what is left."""
         kept: list[Passenger] = []
         texts: list[bytes] = []
-        ingested = to_iso(tx.now)
+        ingested = to_iso(tx.now) if flow.render is not None else ""
         for passenger in batch:
             try:
                 if flow.passes is None or flow.passes(passenger.event):
@@ -218,20 +228,20 @@ class Pump:
                     kept.append(passenger)
                     continue
             except (MalformedDocument, RecursionError) as bad:
-                self._fail(tx, flow, [passenger], f"the message can't be passed on as JSON: {bad}", done)
+                self._fail(flow, [passenger], f"the message can't be passed on as JSON: {bad}", done)
                 continue
             done.filtered += 1
             done.receipts.append(passenger.receipt)
-            self._record(tx, flow, passenger, "", "FILTERED")
+            _note(flow, passenger, "", "FILTERED", done)
         for part, payload in _arrays(kept, texts):
             self._deliver(tx, flow, part, payload, done)
 
-    def _fail(self, tx: Tx, flow: Flow, part: list[Passenger], problem: str, done: Round) -> None:
+    def _fail(self, flow: Flow, part: list[Passenger], problem: str, done: Round) -> None:
         """Leave messages as received: they come back, or go to the queue's dead-letter queue."""
         done.problem = problem
         done.failed += len(part)
         for passenger in part:
-            self._record(tx, flow, passenger, "", f"FAILED: {problem}")
+            _note(flow, passenger, "", f"FAILED: {problem}", done)
 
     def _deliver(self, tx: Tx, flow: Flow, part: list[Passenger], payload: str, done: Round) -> None:
         first = part[0]
@@ -246,23 +256,26 @@ class Pump:
         try:
             execution = self._switchboard.targets[flow.target_service].deliver(tx, flow.target, payload, name, caller)
         except DomainError as bad:
-            self._fail(tx, flow, part, f"{bad.code}: {bad.message}", done)
+            self._fail(flow, part, f"{bad.code}: {bad.message}", done)
+            if bad.code in GONE:
+                done.gone = done.problem
             return
         outcome = "DELIVERED"
-        if name is not None and self._switchboard.handed_over(tx, execution):
+        if name is not None and (execution in done.started or self._switchboard.handed_over(tx, execution)):
             outcome = "DUPLICATE"
             done.duplicates += len(part)
         else:
             done.delivered += len(part)
+        if name is not None:
+            done.started.add(execution)
         for passenger in part:
             done.receipts.append(passenger.receipt)
-            self._record(tx, flow, passenger, execution, outcome)
+            _note(flow, passenger, execution, outcome, done)
 
-    def _record(self, tx: Tx, flow: Flow, passenger: Passenger, execution: str, outcome: str) -> None:
-        message = passenger.message
-        self._switchboard.record(
-            tx, Handover(flow.source, message.id, flow.arn, flow.target, execution, message.trace, outcome)
-        )
+
+def _note(flow: Flow, passenger: Passenger, execution: str, outcome: str, done: Round) -> None:
+    message = passenger.message
+    done.handovers.append(Handover(flow.source, message.id, flow.arn, flow.target, execution, message.trace, outcome))
 
 
 def _arrays(kept: list[Passenger], texts: list[bytes]) -> Iterator[tuple[list[Passenger], str]]:
