@@ -1,3 +1,5 @@
+"""Page tokens open for their query only, and for nobody who made them himself."""
+
 import base64
 
 import pytest

@@ -98,18 +98,15 @@ def unpack_history(first: int, body: bytes) -> list[HistoryEvent]:
     return events
 
 
-def pack_event(event: Event, resource: str | None = None) -> bytes:
-    """Pack an event for the inbox: one of those that come from elsewhere, or later.
-
-    `resource` names the integration that a TaskSubmitted came from, so that what it started can still be stopped.
-    """
+def pack_event(event: Event) -> bytes:
+    """Pack an event for the inbox: one of those that come from elsewhere, or later."""
     row: tuple[Any, ...]
     if isinstance(event, TaskSucceeded):
         row = ("succeeded", event.frame, event.attempt, event.output.text)
     elif isinstance(event, TaskFailed):
         row = ("failed", event.frame, event.attempt, event.error, event.cause, event.at)
     elif isinstance(event, TaskSubmitted):
-        row = ("submitted", event.frame, event.attempt, event.output.text, event.handle, resource)
+        row = ("submitted", event.frame, event.attempt, event.output.text, event.handle)
     else:
         assert isinstance(event, StopRequested), f"{type(event).__name__} does not travel by inbox"
         row = ("stop", event.error, event.cause)
@@ -129,12 +126,12 @@ def unpack_event(body: bytes) -> Event:
     return StopRequested(*rest)
 
 
-def unpack_submitted(body: bytes) -> tuple[int, int, str, str] | None:
-    """Answer (frame, attempt, handle, resource) if an inbox row says that something was started that can be stopped."""
+def unpack_submitted(body: bytes) -> tuple[tuple[int, int], str] | None:
+    """Answer ((frame, attempt), handle) if an inbox row says that something was started that can be stopped."""
     _, kind, *rest = unpack(body)
-    if kind != "submitted" or rest[3] is None or rest[4] is None:
+    if kind != "submitted" or rest[3] is None:
         return None
-    return rest[0], rest[1], rest[3], rest[4]
+    return (rest[0], rest[1]), rest[3]
 
 
 def _check(what: str, version: int, known: int) -> None:

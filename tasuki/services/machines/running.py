@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tasuki.engine.commands import CancelTask, Finish, ScheduleTask
-from tasuki.engine.events import Event, StopRequested, TaskSubmitted
+from tasuki.engine.events import Event, StopRequested
 from tasuki.engine.execution import Execution, Frames
 from tasuki.engine.history import HistoryEvent
 from tasuki.engine.step import step
@@ -34,6 +34,8 @@ from tasuki.store.store import Tx
 from tasuki.store.timers import clear_timers, set_timer
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
+
+EVERY_ROW = 1 << 31
 
 
 class NameTaken(Exception):
@@ -65,6 +67,8 @@ class Run:
     goes_on: bool = False
     finish: Finish | None = None
     wishes: Wishes | None = None
+    submitted: dict[tuple[int, int], str] | None = None
+    """Handles that wait in the inbox, once somebody looked."""
     first_bytes: int = 0
 
     @property
@@ -122,11 +126,11 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
     given = deque(events)
     if run.deleting:
         given = deque([StopRequested(None, "The state machine has been deleted.")])
-    follow: deque[tuple[Event, str]] = deque()
+    follow: deque[Event] = deque()
     told = 0
     while (given or follow) and run.finish is None and not run.is_full:
         if follow:
-            event = follow.popleft()[0]
+            event = follow.popleft()
         else:
             event = given.popleft()
             told += 1
@@ -135,17 +139,17 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
             _tell(tx, setting, run, _too_large(setting), follow)
     _save(tx, run)
     if run.finish is not None:
-        _end(tx, setting, run, follow)
+        _end(tx, setting, run)
         return told
     assert run.id is not None
-    for event, resource in follow:
-        tx.run(sql.ADD_TO_INBOX, (run.id, pack_event(event, resource)))
+    for event in follow:
+        tx.run(sql.ADD_TO_INBOX, (run.id, pack_event(event)))
     if run.goes_on or follow or given:
         make_ready(tx, run.id, goes_on=run.goes_on)
     return told
 
 
-def _tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[tuple[Event, str]]) -> None:
+def _tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[Event]) -> None:
     """Tell an execution one thing and do what it wants; what that leads to at once is put behind `follow`."""
     outcome = step(run.machine, run.state, event, tx.now)
     run.history += outcome.history
@@ -178,7 +182,7 @@ def _perform(
     setting: Setting,
     run: Run,
     commands: Iterable[ScheduleTask | CancelTask | Finish],
-    follow: deque[tuple[Event, str]],
+    follow: deque[Event],
 ) -> None:
     """Turn commands into calls and rows; what integrations answer at once is put behind `follow`."""
     cancelled = {(c.frame, c.attempt) for c in commands if isinstance(c, CancelTask)}
@@ -188,11 +192,10 @@ def _perform(
         elif isinstance(command, CancelTask):
             _cancel(tx, setting, run, command, follow)
         elif (command.frame, command.attempt) not in cancelled:
-            answer = _wishes(tx, setting, run).schedule(command)
-            follow.append((answer, f"{command.resource.service}:{command.resource.action}"))
+            follow.append(_wishes(tx, setting, run).schedule(command))
 
 
-def _cancel(tx: Tx, setting: Setting, run: Run, command: CancelTask, follow: deque[tuple[Event, str]]) -> None:
+def _cancel(tx: Tx, setting: Setting, run: Run, command: CancelTask, follow: deque[Event]) -> None:
     """Stop what a task started: known to the frame, to this unit, or to the inbox."""
     if not command.resource.pattern.startswith("sync"):
         return
@@ -200,22 +203,19 @@ def _cancel(tx: Tx, setting: Setting, run: Run, command: CancelTask, follow: deq
     if handle is None and run.wishes is not None:
         handle = run.wishes.handles.get((command.frame, command.attempt))
     if handle is None and run.id is not None and run.saved is not None:
-        handle = _submitted(tx, run.id).get((command.frame, command.attempt), (None, ""))[0]
+        if run.submitted is None:
+            run.submitted = _submitted(tx, run.id)
+        handle = run.submitted.get((command.frame, command.attempt))
     if handle is not None:
         _wishes(tx, setting, run).cancel(command, handle)
-    for waiting in [one for one in follow if getattr(one[0], "attempt", None) == command.attempt]:
+    for waiting in [event for event in follow if getattr(event, "attempt", None) == command.attempt]:
         follow.remove(waiting)
 
 
-def _submitted(tx: Tx, execution_id: int) -> dict[tuple[int, int], tuple[str, str]]:
-    """Answer what was started and not told yet: (handle, resource) by frame and attempt."""
-    found = {}
-    for _, body in tx.all(sql.INBOX, (execution_id, 1 << 31)):
-        started = unpack_submitted(body)
-        if started is not None:
-            frame, attempt, handle, resource = started
-            found[frame, attempt] = (handle, resource)
-    return found
+def _submitted(tx: Tx, execution_id: int) -> dict[tuple[int, int], str]:
+    """Answer the handles of what was started and not told yet, by frame and attempt."""
+    rows = tx.all(sql.INBOX, (execution_id, EVERY_ROW))
+    return dict(found for _, body in rows if (found := unpack_submitted(body)) is not None)
 
 
 def _wishes(tx: Tx, setting: Setting, run: Run) -> Wishes:
@@ -305,16 +305,14 @@ def _save(tx: Tx, run: Run) -> None:
         set_timer(tx, ROOM, timer_key(run.id, 0), state.deadline)
 
 
-def _end(tx: Tx, setting: Setting, run: Run, follow: Iterable[tuple[Event, str]]) -> None:
-    """An execution is over: nothing of it waits any more, and who watches it hears of it."""
+def _end(tx: Tx, setting: Setting, run: Run) -> None:
+    """An execution is over: nothing of it waits any more, and who watches it hears of it.
+
+    What its tasks started has been stopped: the engine wants a CancelTask for every one that is open.
+    """
     assert run.id is not None
     assert run.finish is not None
-    for event, resource in follow:
-        if isinstance(event, TaskSubmitted) and event.handle is not None:
-            _stop_started(tx, setting, resource, event.handle)
     if run.saved is not None:
-        for handle, resource in _submitted(tx, run.id).values():
-            _stop_started(tx, setting, resource, handle)
         for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_INBOX_OF, sql.DROP_READY_OF):
             tx.run(statement, (run.id,))
         clear_timers(tx, ROOM, str(run.id))
@@ -322,9 +320,3 @@ def _end(tx: Tx, setting: Setting, run: Run, follow: Iterable[tuple[Event, str]]
         tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish)
     if run.deleting and tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:
         tx.run(sql.END_DELETING, (run.machine_id,))
-
-
-def _stop_started(tx: Tx, setting: Setting, resource: str, handle: str) -> None:
-    integration = setting.switchboard.integrations.get(resource)
-    if integration is not None:
-        integration.cancel(tx, handle, "The execution has ended")

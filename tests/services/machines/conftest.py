@@ -1,0 +1,14 @@
+"""Fixtures of the machines room's tests."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.services.machines.stubs import Play
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    play = Play()
+    yield play
+    play.house.close()

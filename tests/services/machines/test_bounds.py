@@ -1,0 +1,136 @@
+"""Units stay small: executions that go on take turns, wide Maps work through the inbox, nothing is lost on the way."""
+
+import json
+from functools import partial
+from typing import Any
+
+from tasuki.services.machines.definitions import Definitions, digest_of
+from tasuki.services.switchboard import Ending
+from tests.services.machines.stubs import PASS, Play, task
+
+
+def counter(limit: int) -> dict[str, Any]:
+    """A machine that loops: two transitions a round."""
+    return {
+        "StartAt": "A",
+        "States": {
+            "A": {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "C"},
+            "C": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.n", "NumericGreaterThanEquals": limit, "Next": "S"}],
+                "Default": "A",
+            },
+            "S": {"Type": "Succeed"},
+        },
+    }
+
+
+def test_a_long_run_is_many_units(play: Play) -> None:
+    execution = play.run(counter(1000), {"n": 0})
+    assert play.describe(execution)["status"] == "RUNNING"
+    assert play.left_over() == {"frames": 1, "ready": 1}
+    play.house.drain()
+    assert play.output(execution) == {"n": 1000}
+    assert play.rows("history") > 5
+    assert play.left_over() == {}
+
+
+def test_executions_that_go_on_take_turns(play: Play) -> None:
+    arn = play.create(counter(1000))
+    play.start(arn, {"n": 0})
+    play.start(arn, {"n": 0})
+    poll = play.house.rooms["machines"].polls[0]
+    served = []
+    for _ in range(6):
+        row = play.house.unit(lambda tx: tx.one("SELECT execution FROM ready ORDER BY turn"))
+        assert row is not None
+        served.append(row[0])
+        play.house.unit(poll.run)
+    assert served == [1, 2, 1, 2, 1, 2]
+
+
+def test_stopping_what_goes_on(play: Play) -> None:
+    execution = play.run(counter(10**9), {"n": 0})
+    play.call("StopExecution", executionArn=execution)
+    play.house.drain()
+    assert play.describe(execution)["status"] == "ABORTED"
+    assert play.left_over() == {}
+
+
+def wide(processor: dict[str, Any]) -> dict[str, Any]:
+    """A Map of Maps: AWS lets one inline Map have some forty iterations open, so this is how many tasks start at once."""
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Map", "ItemProcessor": processor, "End": True}}}
+    return {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": inner, "End": True}}}
+
+
+def until_something_waits_in_the_inbox(play: Play) -> None:
+    poll = play.house.rooms["machines"].polls[0]
+    for _ in range(20):
+        if play.rows("inbox"):
+            return
+        play.house.unit(poll.run)
+    raise AssertionError("the unit was never full of follow-ups")
+
+
+def test_a_wide_map_of_tasks_starts_and_ends_each_once(play: Play) -> None:
+    items = [[f"{row}.{column}" for column in range(40)] for row in range(12)]
+    execution = play.run(wide(task("ecs:runTask.sync", {"N.$": "$"})), items)
+    until_something_waits_in_the_inbox(play)
+    play.house.drain()
+    assert sorted(call[0]["N"] for call in play.ecs.calls) == sorted(name for row in items for name in row)
+    for parameters, caller in list(play.ecs.calls):
+        assert caller.watcher is not None
+        ending = Ending(succeeded=True, output={"N": parameters["N"]})
+        play.house.unit(partial(play.house.switchboard.finished, watcher=caller.watcher, ending=ending))
+    play.house.drain()
+    assert play.output(execution) == [[{"N": name} for name in row] for row in items]
+    events = play.events(execution)
+    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
+    assert play.left_over() == {}
+
+
+def test_stopping_a_wide_map_stops_every_task_once(play: Play) -> None:
+    execution = play.run(wide(task("ecs:runTask.sync", {})), [list(range(40))] * 12)
+    until_something_waits_in_the_inbox(play)
+    play.call("StopExecution", executionArn=execution)
+    handles = [handle for handle, _ in play.ecs.cancelled]
+    assert len(handles) == len(set(handles)) == len(play.ecs.calls) > 0
+    assert play.left_over() == {}
+
+
+def test_two_callbacks_in_a_wide_map_keep_their_order(play: Play) -> None:
+    processor = task("sqs:sendMessage.waitForTaskToken", {"T.$": "$$.Task.Token"}, HeartbeatSeconds=60)
+    execution = play.run(wide(processor), [list(range(40))] * 8)
+    until_something_waits_in_the_inbox(play)
+    answered = 0
+    while answered < 320:  # answers come while submissions still wait in the inbox
+        for call in range(answered, len(play.sqs.calls)):
+            play.call("SendTaskSuccess", taskToken=play.sqs.calls[call][0]["T"], output=str(call))
+            answered += 1
+        play.house.drain()
+    assert sorted(number for row in play.output(execution) for number in row) == list(range(320))
+    events = [event for event in play.events(execution) if event["type"].startswith("Task")]
+    submitted = {event["id"] for event in events if event["type"] == "TaskSubmitted"}
+    succeeded = [event for event in events if event["type"] == "TaskSucceeded"]
+    assert {event["previousEventId"] for event in succeeded} == submitted
+    assert len(submitted) == len(succeeded) == 320
+
+
+def test_parsed_machines_are_kept_by_content_within_a_bound() -> None:
+    text = json.dumps(PASS)
+    kept = Definitions(kept_characters=2 * len(text) + 10)
+    first = kept.parse(text, digest_of(text))
+    assert kept.parse(text, digest_of(text)) is first
+    others = [json.dumps({**PASS, "Comment": str(n)}) for n in range(3)]
+    for other in others:
+        kept.parse(other, digest_of(other))
+    assert kept.parse(text, digest_of(text)) is not first
+
+
+def test_a_frame_written_while_ready_is_found_after_a_restart(play: Play) -> None:
+    processor = counter(100)
+    machine = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": processor, "End": True}}}
+    execution = play.run(machine, [{"n": n} for n in range(0, 100, 10)])
+    play.house.drain()
+    assert play.output(execution) == [{"n": 100}] * 10
+    assert play.left_over() == {}
