@@ -20,6 +20,8 @@ _JAVA_NAMES = {"sqs": "AmazonSQS", "ecs": "AmazonECS", "states": "AWSStepFunctio
 """How the Java SDK calls a service in its error texts."""
 _ALWAYS_GENERIC = {"sqs": "AmazonSQSException"}
 """Services all of whose errors have one name."""
+_UNREACHED = "SdkClientException"
+"""What the SDK says by itself, without a service (recorded: test_send_message_no_such_queue)."""
 _CONTENT_TYPES = {"ecs": "application/x-amz-json-1.1"}
 _STARTED_BY = "AWS Step Functions"
 
@@ -125,7 +127,9 @@ class Wishes:
 
 
 def _refusal(service: str, prefix: str, no: DomainError, request_id: str) -> tuple[str, str]:
-    """Answer the error name and cause of a call that was refused."""
+    """Answer the error name and cause of a call that was refused, or that reached nobody (`SdkClientException`)."""
+    if no.code == _UNREACHED:
+        return f"{prefix}.{no.code}", no.message
     name = _ALWAYS_GENERIC.get(service) or (no.code if no.code.endswith("Exception") else f"{no.code}Exception")
     code = no.query_code or no.code
     java = _JAVA_NAMES.get(service, service)
@@ -133,4 +137,4 @@ def _refusal(service: str, prefix: str, no: DomainError, request_id: str) -> tup
         f"{no.message} (Service: {java}; Status Code: {no.status}; Error Code: {code}; Request ID: {request_id}; "
         "Proxy: null)"
     )
-    return f"{prefix.rstrip('.')}.{name}", cause
+    return f"{prefix}.{name}", cause

@@ -8,6 +8,7 @@ from tasuki.services import machines
 from tasuki.services.switchboard import Answer, Caller, Ending
 from tasuki.store.store import Tx
 from tasuki.testing import House
+from tasuki.testing.house import Builder
 from tasuki.values.config import Config
 from tasuki.values.errors import DomainError
 
@@ -44,18 +45,24 @@ class Stub:
 class Play:
     """A house and its stubs."""
 
-    def __init__(self, account: str = "000000000000", **quotas: int) -> None:
-        self.house = House(machines.room, config=Config(data=Path(), dev=True, account=account, quotas=quotas))
+    def __init__(self, account: str = "000000000000", rooms: tuple[Builder, ...] = (), **quotas: int) -> None:
+        self.house = House(machines.room, *rooms, config=Config(data=Path(), dev=True, account=account, quotas=quotas))
         self.sqs = Stub("SQS", {"MessageId": "m-1", "MD5OfMessageBody": "5d41"})
         self.ecs = Stub("ECS", {"Tasks": [{"TaskArn": "t-1"}], "Failures": []}, handle="t")
-        self.house.switchboard.integrations["sqs:sendMessage"] = self.sqs
-        self.house.switchboard.integrations["ecs:runTask"] = self.ecs
+        self.house.switchboard.integrations.setdefault("sqs:sendMessage", self.sqs)
+        self.house.switchboard.integrations.setdefault("ecs:runTask", self.ecs)
 
     def call(self, operation: str, **given: Any) -> dict[str, Any]:
         return self.house.call("stepfunctions", operation, given)
 
     def create(self, definition: dict[str, Any], name: str = "m", **more: Any) -> str:
-        made = self.call("CreateStateMachine", name=name, definition=json.dumps(definition), roleArn=ROLE, **more)
+        made = self.call(
+            "CreateStateMachine",
+            name=name,
+            definition=json.dumps(definition),
+            roleArn=ROLE.replace("000000000000", self.house.config.account),
+            **more,
+        )
         return str(made["stateMachineArn"])
 
     def start(self, arn: str, given: Any = None, **more: Any) -> str:
