@@ -123,8 +123,8 @@ def compile_rule(rule: dict[str, Any], variables: set[str]) -> RuleTest:
         raise BadRule("", "The field 'Variable' is required but was missing")
     path = _path("Variable", variable, variables)
     if operator == "IsPresent":
-        present = path.present()
-        return present if _flag(operator, operand) else lambda scope: not present(scope)
+        finds = path.present()
+        return finds if _flag(operator, operand) else lambda scope: not finds(scope)
     read = path.bind(_variable_missing, strict=True)
     if operator in _TYPES:
         return _is_type(read, _TYPES[operator], _flag(operator, operand))

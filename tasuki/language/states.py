@@ -34,7 +34,7 @@ class Blocks(Protocol):
         """Answer the block."""
 
 
-_COMMON = {"Type", "Comment", "QueryLanguage"}
+_EVERY_STATE = {"Type", "Comment", "QueryLanguage"}
 _MOVE = {"Next", "End"}
 _PATHS = {"InputPath", "OutputPath"}
 _RESULT = {"ResultSelector", "ResultPath"}
@@ -107,11 +107,11 @@ def read_state(fields: Fields, name: str, blocks: Blocks) -> State | None:
         fields.complain("Type", f"The field 'Type' should have one of these values: {TYPES}")
         return None
     known = (_JSONATA_FIELDS if fields.language == "JSONata" else _JSONPATH_FIELDS)[kind]
-    fields.only(known | _COMMON)
-    return read(fields, _common(fields, name, known), blocks)
+    fields.only(known | _EVERY_STATE)
+    return read(fields, _shared(fields, name, known), blocks)
 
 
-def _common(fields: Fields, name: str, known: set[str]) -> dict[str, Any]:
+def _shared(fields: Fields, name: str, known: set[str]) -> dict[str, Any]:
     """Read what states share, as the arguments of the state's class."""
     made: dict[str, Any] = {
         "name": name,
@@ -138,24 +138,24 @@ def _common(fields: Fields, name: str, known: set[str]) -> dict[str, Any]:
     return made
 
 
-def _pass(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State:
+def _pass(fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State:
     result = Doc(fields.value["Result"]) if "Result" in fields else None
-    return Pass(result=result, **common)
+    return Pass(result=result, **shared)
 
 
-def _succeed(_fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State:
-    return Succeed(**common)
+def _succeed(_fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State:
+    return Succeed(**shared)
 
 
-def _fail(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State:
-    return Fail(error=fields.text_or_path("Error"), cause=fields.text_or_path("Cause"), **common)
+def _fail(fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State:
+    return Fail(error=fields.text_or_path("Error"), cause=fields.text_or_path("Cause"), **shared)
 
 
-def _wait(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State:
-    return Wait(until=read_until(fields) or (lambda scope, now: now), **common)  # noqa: ARG005 - stands in after a complaint
+def _wait(fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State:
+    return Wait(until=read_until(fields) or (lambda scope, now: now), **shared)  # noqa: ARG005 - stands in after a complaint
 
 
-def _task(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State | None:
+def _task(fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State | None:
     fields.require("Resource")
     text = fields.text("Resource")
     resource = parse_resource(text) if text is not None else None
@@ -172,7 +172,7 @@ def _task(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State | No
     credentials = _credentials(fields)
     retry, catch = read_retry(fields), read_catch(fields)
     jsonata = fields.language == "JSONata"
-    arguments: Expression | None = fields.template("Arguments") if jsonata else common["flow"].parameters
+    arguments: Expression | None = fields.template("Arguments") if jsonata else shared["flow"].parameters
     if resource is None:
         return None
     return Task(
@@ -183,7 +183,7 @@ def _task(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State | No
         credentials=credentials,
         retry=retry,
         catch=catch,
-        **common,
+        **shared,
     )
 
 
@@ -200,10 +200,10 @@ def _credentials(fields: Fields) -> Expression | None:
     return fields.template("Credentials")
 
 
-def _choice(fields: Fields, common: dict[str, Any], _blocks: Blocks) -> State:
+def _choice(fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State:
     fields.require("Choices")
     rules = [_rule(fields.of(node)) for node in fields.objects("Choices", filled=True)]
-    return Choice(choices=tuple(rule for rule in rules if rule), default=fields.text("Default"), **common)
+    return Choice(choices=tuple(rule for rule in rules if rule), default=fields.text("Default"), **shared)
 
 
 def _rule(fields: Fields) -> Rule | None:
@@ -228,7 +228,7 @@ def _rule(fields: Fields) -> Rule | None:
     return Rule(test=test, next=following, assign=fields.assign())
 
 
-def _parallel(fields: Fields, common: dict[str, Any], blocks: Blocks) -> State:
+def _parallel(fields: Fields, shared: dict[str, Any], blocks: Blocks) -> State:
     fields.require("Branches")
     branches = [blocks(node, f"Branches/{place}") for place, node in enumerate(fields.objects("Branches", filled=True))]
     return Parallel(
@@ -236,11 +236,11 @@ def _parallel(fields: Fields, common: dict[str, Any], blocks: Blocks) -> State:
         arguments=fields.template("Arguments") if fields.language == "JSONata" else None,
         retry=read_retry(fields),
         catch=read_catch(fields),
-        **common,
+        **shared,
     )
 
 
-def _map(fields: Fields, common: dict[str, Any], blocks: Blocks) -> State | None:
+def _map(fields: Fields, shared: dict[str, Any], blocks: Blocks) -> State | None:
     name = fields.at_most_one("ItemProcessor", "Iterator")
     if name is None:
         fields.complain("", "These fields are required: [ItemProcessor]")
@@ -267,7 +267,7 @@ def _map(fields: Fields, common: dict[str, Any], blocks: Blocks) -> State | None
         tolerated_failure_percentage=percentage,
         retry=retry,
         catch=catch,
-        **common,
+        **shared,
     )
 
 

@@ -1,0 +1,1 @@
+"""The States Language: paths, templates, choices, retries, and every refusal."""
