@@ -66,7 +66,11 @@ class Api:
         }
 
     def create_pipe(self, tx: Tx, request: Request) -> dict[str, Any]:
-        """Create a pipe, running unless DesiredState is STOPPED."""
+        """Create a pipe, running unless DesiredState is STOPPED.
+
+        RoleArn, LogConfiguration and KmsKeyIdentifier are kept and described, and change nothing: what a pipe did is in
+        the handovers (`ListHandovers`).
+        """
         given = request.input
         name = given["Name"]
         if tx.one(queries.BY_NAME, (request.account, request.region, name)) is not None:

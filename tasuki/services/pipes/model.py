@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasuki.services.pipes import queries
 from tasuki.services.pipes.errors import invalid_field
 from tasuki.services.pipes.filters import Filter, compile_filters
 from tasuki.services.pipes.naming import TAG, Namer, compile_naming
@@ -266,3 +267,12 @@ def missing(
         return "Source", why
     why = switchboard.targets[_service("Target", target)].check(tx, target, target_parameters)
     return ("Target", why) if why is not None else None
+
+
+def counters(tx: Tx, account: str, region: str, name: str) -> dict[str, int] | None:
+    """Answer what became of a pipe's messages so far: delivered, duplicates, filtered, failed; None without such a pipe.
+
+    A message that failed twice counts twice. For the command line; the API of Pipes has no place for it.
+    """
+    row = tx.one(queries.COUNTERS, (account, region, name))
+    return dict(zip(("delivered", "duplicates", "filtered", "failed"), row, strict=True)) if row is not None else None

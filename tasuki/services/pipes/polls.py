@@ -44,6 +44,10 @@ MAX_BATCH_BYTES = 6 * 1024 * 1024
 MAX_INPUT_BYTES = 262_144
 """The largest input of an execution (Step Functions quotas)."""
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS = SECOND, 5 * MINUTE
+BARREN_PAUSE_MS = SECOND
+"""The pause after a round in which the queue gave nothing of what it showed."""
+HOLD_MS = 10 * SECOND
+"""How long a pipe is left alone whose round broke."""
 WIDTH = 4
 """Rounds that may share a commit."""
 GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
@@ -79,6 +83,8 @@ class Round:
     handovers: list[Handover] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
     """The executions of this round that have names."""
+    barren: bool = False
+    """The queue showed messages and gave none: it is busy clearing away dead ones."""
     problem: str = ""
     gone: str = ""
     """Why the target takes nothing any more."""
@@ -90,6 +96,8 @@ class Pump:
     def __init__(self, switchboard: Switchboard) -> None:
         self._switchboard = switchboard
         self._flows: dict[str, Flow] = {}
+        self._held: dict[str, Instant] = {}
+        """Pipes whose round broke (a fault of ours, undone whole): the others' turn comes before theirs again."""
 
     def poll(self) -> Poll:
         """Answer the room's poll."""
@@ -113,7 +121,11 @@ class Pump:
             turn = Turn(*row)
             due, count = self._due(tx, turn)
             if due is not None and due <= tx.now:
-                self._serve(tx, turn, count)
+                try:
+                    self._serve(tx, turn, count)
+                except Exception:
+                    self._held[turn.revision] = tx.now + HOLD_MS
+                    raise
                 return tx.now
             if due is not None and (nearest is None or due < nearest):
                 nearest = due
@@ -127,9 +139,13 @@ class Pump:
         return self._switchboard.sources[parsed.service]
 
     def _due(self, tx: Tx, turn: Turn) -> tuple[Instant | None, int]:
-        """Answer (when this pipe has something to do, how many messages could be received now)."""
-        if turn.retry_at > tx.now:
-            return turn.retry_at, 0
+        """Answer (when this pipe has something to do, how many messages could be received now).
+
+        A source counts some thousands at most, so a larger batch is never seen full and goes when its window ends.
+        """
+        retry_at = max(turn.retry_at, self._held.get(turn.revision, 0))
+        if retry_at > tx.now:
+            return retry_at, 0
         source = self._source(turn.source)
         count, next_at = source.peek(tx, turn.source)
         if count == 0:
@@ -169,7 +185,7 @@ class Pump:
             source.delete(tx, flow.source, done.receipts)
         self._switchboard.record_all(tx, done.handovers)
         if not messages and source.peek(tx, flow.source)[0] >= count:
-            done.problem = "The queue shows messages and gives none."
+            done.barren = True
         self._settle(tx, turn, done)
         if done.gone:
             self._stop(tx, turn, ("Target", done.gone))
@@ -182,6 +198,7 @@ class Pump:
             assert row is not None, "a flow has a pipe"
             if len(self._flows) >= CACHED:
                 self._flows.clear()
+                self._held.clear()
             flow = self._flows[turn.revision] = compile_flow(Pipe.of_row(row))
         return flow
 
@@ -209,6 +226,7 @@ class Pump:
                 retry_at = tx.now + min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 20))
         elif not done.delivered and not done.duplicates:
             failures, reason = turn.failures, turn.reason  # nothing was tried: the last failure stands
+            retry_at = tx.now + BARREN_PAUSE_MS if done.barren else 0
         tx.run(
             queries.SETTLE,
             (retry_at, failures, reason, done.delivered, done.duplicates, done.filtered, done.failed, turn.pipe),

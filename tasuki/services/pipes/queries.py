@@ -87,5 +87,8 @@ UPDATE pipe_flows SET window_from = NULL, retry_at = ?, failures = ?, reason = ?
 """
 """Close a round: what became of its messages, when to go on, and the back of the line."""
 
-COUNTERS = "SELECT delivered, duplicates, filtered, failed, failures, retry_at FROM pipe_flows WHERE pipe = ?"
+COUNTERS = """
+SELECT f.delivered, f.duplicates, f.filtered, f.failed FROM pipes p JOIN pipe_flows f ON f.pipe = p.id
+WHERE p.account = ? AND p.region = ? AND p.name = ?
+"""
 """What became of a pipe's messages so far."""

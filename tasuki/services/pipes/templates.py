@@ -46,7 +46,7 @@ def compile_template(template: str, constants: Mapping[str, str]) -> Renderer:
     pieces = _PLACE.split(template)
     literals, places = pieces[::2], [_place(text, constants) for text in pieces[1::2]]
     quoted = _inside_strings(literals)
-    skeleton = _join(literals, ["x" if inside else "0" for inside in quoted])
+    skeleton = _join(literals, ["x" if inside else "{}" for inside in quoted])  # {} joins with nothing beside it
     if not _is_json(skeleton):
         if template.lstrip()[:1] in {"{", "["}:
             raise BadTemplate(

@@ -1,6 +1,6 @@
 """Pipes between real queues and real machines: exactly once, redrive, names, restarts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tasuki.services import handovers, machines, pipes, queues
 from tasuki.services.pipes.naming import TAG
 from tasuki.services.queues import conservation, find_queue
 from tasuki.services.switchboard import Caller
+from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Tx
 from tasuki.testing import House
 from tasuki.values import documents
@@ -25,12 +26,16 @@ DONE = '{"StartAt":"Done","States":{"Done":{"Type":"Succeed"}}}'
 WAITING = '{"StartAt":"Wait","States":{"Wait":{"Type":"Wait","Seconds":3600,"End":true}}}'
 
 
+ROOMS = (queues.room, machines.room, handovers.room, pipes.room)
+
+
 class Line:
     """A queue with a dead-letter queue, a machine, and a house around them."""
 
-    def __init__(self, definition: str = DONE, **quotas: int) -> None:
-        config = Config(data=Path(), quotas=quotas)
-        self.house = House(queues.room, machines.room, handovers.room, pipes.room, config=config)
+    def __init__(
+        self, definition: str = DONE, store: Callable[[House], SqliteStore] | None = None, **quotas: int
+    ) -> None:
+        self.house = House(*ROOMS, config=Config(data=Path(), quotas=quotas), store=store)
         self.dead = self.call("sqs", "CreateQueue", QueueName="dead")["QueueUrl"]
         redrive = documents.dumps({"deadLetterTargetArn": DEAD, "maxReceiveCount": 3})
         self.url = self.call("sqs", "CreateQueue", QueueName="jobs", Attributes={"RedrivePolicy": redrive})["QueueUrl"]
@@ -131,12 +136,59 @@ def test_a_round_that_breaks_is_undone_whole(line: Line, monkeypatch: pytest.Mon
     assert line.executions() == []
     assert line.call("tasuki", "ListHandovers")["Handovers"] == []
     monkeypatch.undo()
-    line.house.drain()
+    line.house.advance(seconds=10)
     assert line.bodies() == list("abcd")
     assert all(
         documents.loads(run["input"])[0]["attributes"]["ApproximateReceiveCount"] == "1" for run in line.executions()
     )
     assert line.conserved()
+
+
+def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    line.call("sqs", "CreateQueue", QueueName="other")
+    line.pipe(name="broken")
+    other = {"Name": "sound", "Source": QUEUE.replace("jobs", "other"), "Target": line.machine, "RoleArn": ROLE}
+    line.call("pipes", "CreatePipe", **other, TargetParameters=FIRE_AND_FORGET)
+    target = line.house.switchboard.targets["states"]
+
+    class Broken:
+        check = target.check
+
+        @staticmethod
+        def deliver(tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
+            if caller.origin.endswith("broken"):
+                raise RuntimeError("a fault of ours")
+            return target.deliver(tx, arn, payload, name, caller)
+
+    monkeypatch.setitem(line.house.switchboard.targets, "states", Broken)
+    for url in (line.url, line.url.replace("jobs", "other")):
+        line.call("sqs", "SendMessage", QueueUrl=url, MessageBody=url.rsplit("/", 1)[1])
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        line.house.drain()
+    line.house.drain()
+    assert line.bodies() == ["other"]
+    monkeypatch.undo()
+    line.house.advance(seconds=10)
+    assert line.bodies() == ["jobs", "other"]
+
+
+def test_a_house_that_comes_back_goes_on(tmp_path: Path) -> None:
+    def store(house: House) -> SqliteStore:
+        path = tmp_path / "tasuki.db"
+        clock = house.clock
+        return SqliteStore(path, clock=clock, real_clock=clock, chance=house.chance, on_ring=house.bell.ring)
+
+    first = Line(store=store)
+    first.pipe()
+    first.call("sqs", "SendMessage", QueueUrl=first.url, MessageBody="before the end")
+    first.house.close()
+    with House(*ROOMS, store=store, seed=1) as house:
+        house.drain()
+        [entry] = house.call("tasuki", "ListHandovers")["Handovers"]
+        assert entry["Outcome"] == "DELIVERED"
+        run = house.call("stepfunctions", "DescribeExecution", executionArn=entry["ExecutionArn"])
+        assert documents.loads(run["input"])[0]["body"] == "before the end"
+        assert house.call("pipes", "DescribePipe", Name="p")["CurrentState"] == "RUNNING"
 
 
 def test_a_full_machine_sends_messages_back_and_at_last_to_the_dead_letter_queue() -> None:  # PF-40

@@ -4,8 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from tasuki.services.pipes import polls
+from tasuki.services.pipes import counters, polls
 from tasuki.services.pipes.naming import TAG
+from tasuki.services.switchboard import Received
 from tasuki.store.store import Tx
 from tasuki.values import documents
 from tasuki.values.errors import DomainError
@@ -133,6 +134,37 @@ def test_kinds_of_bodies_and_patterns(bench: Bench, pattern: str, body: str, pas
     bench.send(body)
     assert bench.bodies == ([[body]] if passes else [])
     assert bench.waiting == []
+
+
+def test_counters_tell_what_became_of_the_messages(bench: Bench) -> None:
+    bench.pipe(batch=1, patterns=['{"body":{"v":[1]}}'], Tags={TAG: "$.body.id"})
+    bench.machine.refuse = lambda payload: ExecutionLimitExceeded("no") if "bad" in payload else None
+    bench.send('{"v":1,"id":"a"}', '{"v":1,"id":"a"}', '{"v":2}', '{"v":1,"id":"bad"}')
+    found = bench.house.unit(lambda tx: counters(tx, "000000000000", "us-east-1", "p"))
+    assert found == {"delivered": 1, "duplicates": 1, "filtered": 1, "failed": 1}
+    assert bench.house.unit(lambda tx: counters(tx, "000000000000", "us-east-1", "absent")) is None
+
+
+def test_a_queue_that_only_clears_away_dead_messages_is_given_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A queue may show more dead messages than one receive clears away."""
+    receive = bench.queue.receive
+    looked: list[int] = []
+
+    def barren(_tx: Tx, _arn: str, _limit: int, _max_bytes: int) -> list[Received]:
+        looked.append(bench.house.now)
+        return []
+
+    bench.pipe()
+    monkeypatch.setattr(bench.queue, "receive", barren)
+    bench.send("a")
+    bench.house.advance(seconds=5)
+    assert [(at - looked[0]) // 1000 for at in looked] == [0, 1, 2, 3, 4, 5]
+    monkeypatch.setattr(bench.queue, "receive", receive)
+    bench.house.advance(seconds=1)
+    assert bench.bodies == [["a"]]
+    assert "StateReason" not in bench.describe()
 
 
 def test_one_of_several_filters_is_enough(bench: Bench) -> None:

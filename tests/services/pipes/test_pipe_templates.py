@@ -65,6 +65,7 @@ BODY = '{"jobId": "j-1", "n": 7, "x": 1.5, "ok": true, "none": null, "o": {"k": 
         # free text
         ("Hello, sender", "Hello, sender"),
         ("Hello, <$.attributes.SenderId>: <$.body.n>", "Hello, AIDA: 7"),
+        ("12<$.body.n>", "127"),
         # static JSON
         ('{"key1": "value1"}', {"key1": "value1"}),
         # other angle brackets are text
@@ -102,6 +103,9 @@ def test_a_body_that_is_no_object_or_array_stays_text(body: str) -> None:
     [
         ('{"a": <$.body.x}', "looks like JSON and isn't"),
         ('{"a": hello <$.body.x>}', "looks like JSON and isn't"),
+        ('{"a": -<$.body.n>}', "looks like JSON and isn't"),
+        ("[<$.body.n><$.body.n>]", "looks like JSON and isn't"),
+        ("{<$.body.s>: 1}", "looks like JSON and isn't"),
         ('{"a": 1,}', "looks like JSON and isn't"),
         ('{"a": <$.body..x>}', "is not a path"),
         ('{"a": <$body>}', "is not a path"),
