@@ -31,8 +31,6 @@ def read_retry(fields: Fields) -> tuple[Retrier, ...]:
         jitter = node.text("JitterStrategy")
         if jitter not in {None, "FULL", "NONE"}:
             node.complain("JitterStrategy", "The field 'JitterStrategy' should have one of these values: [FULL, NONE]")
-        if longest is not None and longest <= (interval or 1):
-            node.complain("MaxDelaySeconds", "MaxDelaySeconds must be greater than IntervalSeconds")
         made.append(
             Retrier(
                 error_equals=names,

@@ -76,6 +76,8 @@ def _invoke(words: str, run: Callable[[list[Any], Any], Any], arguments: list[Ex
             return run(values, scope.chance)
         except (BadArgument, MalformedDocument) as bad:
             raise _failure(words, str(bad)) from None
+        except (OverflowError, RecursionError, ValueError):
+            raise _failure(words, _TOO_LARGE) from None
 
     return invoke
 
@@ -104,6 +106,8 @@ def _format(words: str, template: str | None, arguments: list[Expression]) -> Ex
             return _fill(_pieces(text), [argument(scope) for argument in rest])
         except BadArgument as bad:
             raise _failure(words, str(bad)) from None
+        except (RecursionError, ValueError):
+            raise _failure(words, _TOO_LARGE) from None
 
     if template is None:
         return from_path
@@ -115,11 +119,16 @@ def _format(words: str, template: str | None, arguments: list[Expression]) -> Ex
         return _failing(words, _MISCOUNT)
 
     def fill(scope: Scope) -> str:
-        return _fill(pieces, [argument(scope) for argument in rest])
+        values = [argument(scope) for argument in rest]
+        try:
+            return _fill(pieces, values)
+        except (RecursionError, ValueError):
+            raise _failure(words, _TOO_LARGE) from None
 
     return fill
 
 
+_TOO_LARGE = "A number is too large, or a value lies too deep"
 _MISCOUNT = "The number of arguments do not match the occurrences of '{}' in the template"
 
 

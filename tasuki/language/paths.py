@@ -32,8 +32,8 @@ from tasuki.language.path_steps import (
 )
 from tasuki.values.documents import dumps
 
-Reader: TypeAlias = Callable[[Any], Any]
-"""Takes the document, answers the value; raises `Missing`."""
+Reader: TypeAlias = Callable[..., Any]
+"""Takes the document, answers the value; raises `Missing`. One of an indefinite path also takes what `$` means in filters."""
 
 Complaint: TypeAlias = Callable[["Path", Scope, str], StatesError]
 """Words an error: the path, what it was applied to, and Jayway's reason."""
@@ -227,6 +227,9 @@ def finder(steps: tuple[Step, ...], absent: Any) -> Callable[[Any, Any], Any]:
         name = only[0]
         return lambda node, _root: node.get(name, absent) if type(node) is dict else absent
 
+    if not all(map(_is_definite, steps)) and not isinstance(steps[-1], Call):
+        return read
+
     def find(node: Any, _root: Any) -> Any:
         try:
             return read(node)
@@ -244,8 +247,8 @@ def _apply(calls: list[Call], value: Any, document: Any) -> Any:
     for call in calls:
         try:
             value = FUNCTIONS[call.name](value, [argument(document) for argument in call.arguments])
-        except Unanswerable as bad:
-            raise Missing(str(bad)) from None
+        except (Unanswerable, OverflowError):
+            raise Missing from None
     return value
 
 
@@ -302,6 +305,9 @@ def _walker(steps: tuple[Step, ...], *, strict: bool) -> Reader:
     return walk
 
 
+_THE_DOCUMENT: Any = object()
+
+
 def _collector(steps: tuple[Step, ...]) -> Reader:
     """Compile an indefinite path: nodes in, nodes out, step by step, in document order."""
     stages = [
@@ -309,10 +315,11 @@ def _collector(steps: tuple[Step, ...]) -> Reader:
         for place, step in enumerate(steps)
     ]
 
-    def collect(document: Any) -> list[Any]:
+    def collect(document: Any, root: Any = _THE_DOCUMENT) -> list[Any]:
         nodes = [document]
+        top = document if root is _THE_DOCUMENT else root
         for stage in stages:
-            nodes = stage(nodes, document)
+            nodes = stage(nodes, top)
         return nodes
 
     return collect

@@ -204,3 +204,27 @@ def test_partition_loses_nothing(items: list[Any], size: int) -> None:
     assert all(len(part) == size for part in parts[:-1])
     unique = call("States.ArrayUnique($)", items)
     assert all(call("States.ArrayContains($.u, $.x)", {"u": unique, "x": item}) for item in items)
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [
+        ("States.MathRandom(0, $)", False),
+        ("States.ArrayRange(0, $, 1)", False),
+        ("States.Format('{}', $)", True),
+        ("States.Format($.x, 1)", None),
+        ("States.JsonToString($)", True),
+        ("States.Hash($, 'MD5')", True),
+    ],
+)
+def test_what_is_too_large_can_be_caught(text: str, deep: bool | None) -> None:
+    document: Any = {"x": "{"} if deep is None else 10**400
+    for _ in range(2_000 if deep else 0):
+        document = [document]
+    with pytest.raises(StatesError) as failed:
+        call(text, document)
+    assert failed.value.error == "States.IntrinsicFailure"
+
+
+def test_whole_numbers_are_exact_at_any_size() -> None:
+    assert call("States.MathAdd($, 1.5)", 10**400) == 10**400 + 2

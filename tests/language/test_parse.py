@@ -239,9 +239,9 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (task(Retry=[{"ErrorEquals": ["A"], "IntervalSeconds": 0}]), "/States/S/Retry[0]/IntervalSeconds", "Value must be"),
     (task(Retry=[{"ErrorEquals": ["A"], "MaxAttempts": -1}]), "/States/S/Retry[0]/MaxAttempts", "Value must be"),
     (
-        task(Retry=[{"ErrorEquals": ["A"], "MaxDelaySeconds": 1}]),
+        task(Retry=[{"ErrorEquals": ["A"], "MaxDelaySeconds": 0}]),
         "/States/S/Retry[0]/MaxDelaySeconds",
-        "MaxDelaySeconds must",
+        "Value must be",
     ),
     (
         task(Retry=[{"ErrorEquals": ["A"], "JitterStrategy": "SOME"}]),

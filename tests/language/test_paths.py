@@ -96,6 +96,7 @@ INDEFINITE = [
     ("$.items[?(@['n'] === 2)].s", ["two"]),
     ("$.items[?((@.n < 2) || (@.n > 5))].s", ["one"]),
     ("$.items[?(@.n < $.a.b.c.d)].s", ["one", "two"]),
+    ("$.items[?(@.in[?(@ < $.a.b.c.d)] size 2)].s", ["one"]),
     ("$.items[?(@.s==one)].n", [1]),  # deployed definitions leave the quotes out
     ("$.a[?(@.b)].list[0]", [10]),  # a filter on an object looks at the object itself
     ("$.items[?(@.s == 'a)b')]", []),
