@@ -23,17 +23,15 @@ from tasuki.services.queues.model import (
     Queue,
     check_group,
     in_range,
-    trace_root,
 )
 from tasuki.values.chance import Chance
-from tasuki.values.instant import Instant
 
 BAD_CHARACTERS = (
     "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | "
     "#x10000 to #x10FFFF"
 )
 _CONTROLS = bytes(c for c in range(32) if c not in {9, 10, 13})
-_NAME = re.compile(r"[A-Za-z0-9_.\-]+")
+_NAME = re.compile(r"[\w.\-]+")  # letters of any script (recorded)
 _LEN = struct.Struct(">I").pack
 _RESERVED = (
     "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. These strings are reserved for "
@@ -171,7 +169,6 @@ def read_outgoing(
     *,
     sender: str,
     trace: str | None,
-    now: Instant,
     chance: Chance,
     in_batch: bool = False,
 ) -> Outgoing:
@@ -215,8 +212,7 @@ def read_outgoing(
     header, system_digest = trace, None
     if system := given.get("MessageSystemAttributes"):
         header, system_digest = _system_header(system, trace)
-    root = trace_root(header) if header else f"Root=1-{now // 1000:08x}-{chance.hex(24)}"
-    content = Content(chance.uuid(), body, md5_hex(encoded), attributes, attributes_digest, header, group, sender, root)
+    content = Content(chance.uuid(), body, md5_hex(encoded), attributes, attributes_digest, header, group, sender, None)
     return Outgoing(content, size, delay_s, system_digest)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tasuki.services.queues.errors import InvalidParameterValue, QueueDoesNotExist, ReceiptHandleIsInvalid
 from tasuki.values.arns import build_arn, parse_arn
-from tasuki.values.instant import HOUR, Instant
+from tasuki.values.instant import HOUR, SECOND, Instant
 from tasuki.values.operations import Request
 
 VISIBILITY_CAP_MS = 12 * HOUR
@@ -54,8 +54,8 @@ class Queue(NamedTuple):
 class Content(NamedTuple):
     """What never changes about a message. Packed in this order.
 
-    `trace_header` is the AWSTraceHeader attribute, present only when the sender gave one; `trace` is the correlation
-    id (`Root=1-...`), always there.
+    `trace_header` is the AWSTraceHeader attribute, present only when the sender gave one. `trace` is a correlation id to
+    be kept (see `trace_of`) when it cannot be told from the rest any more.
     """
 
     message_id: str
@@ -66,7 +66,7 @@ class Content(NamedTuple):
     trace_header: str | None
     group: str | None
     sender: str
-    trace: str
+    trace: str | None
 
 
 class Outgoing(NamedTuple):
@@ -178,8 +178,16 @@ def in_range(parameter: str, value: Any, low: int, high: int, reason: str) -> in
     return value
 
 
-def trace_root(header: str) -> str:
-    """Answer the correlation id (`Root=...`) in a trace header; the header itself when it has no Root."""
+def trace_of(content: Content, sent_at: Instant) -> str:
+    """Answer a message's correlation id, `Root=1-8 hex of time-24 hex`.
+
+    It is the root in its trace header; without one, made of the sent time and the (random) message id.
+    """
+    if content.trace is not None:
+        return content.trace
+    header = content.trace_header
+    if header is None:
+        return f"Root=1-{sent_at // SECOND:08x}-{content.message_id.replace('-', '')[8:]}"
     for part in header.split(";"):
         if part.strip().startswith("Root="):
             return part.strip()

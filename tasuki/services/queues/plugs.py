@@ -8,7 +8,7 @@ from typing import Any
 from tasuki.services.queues import queries, shelf
 from tasuki.services.queues.checks import read_outgoing
 from tasuki.services.queues.errors import QueueDoesNotExist, SdkClientException
-from tasuki.services.queues.model import Claimed, Queue, name_in_url
+from tasuki.services.queues.model import Claimed, Queue, name_in_url, trace_of
 from tasuki.services.queues.receiving import IN_FLIGHT_CAP, system_attributes
 from tasuki.services.queues.sending import answer
 from tasuki.services.switchboard import Answer, Caller, Received
@@ -51,7 +51,7 @@ class QueueSource:
             Received(
                 id=message.content.message_id,
                 record=record(queue, message),
-                trace=message.content.trace,
+                trace=trace_of(message.content, message.sent_at),
                 sent=message.sent_at,
             )
             for message in claimed
@@ -130,9 +130,7 @@ class SendMessage:
             given["MessageBody"] = dumps(body)
         queue = self._queue(tx, given.get("QueueUrl"), caller)
         given["MessageAttributes"] = _decoded(given.get("MessageAttributes") or {})
-        message = read_outgoing(
-            queue, given, sender=caller.account, trace=caller.trace or None, now=tx.now, chance=tx.chance
-        )
+        message = read_outgoing(queue, given, sender=caller.account, trace=caller.trace or None, chance=tx.chance)
         shelf.put(tx, queue, (message,))
         return Answer(answer(message))
 

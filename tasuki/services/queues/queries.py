@@ -67,8 +67,9 @@ COUNT_MOVED_IN = (
     "UPDATE shelves SET moved_in = moved_in + ?, sweep_at = CASE WHEN sweep_at <= ? THEN sweep_at ELSE ? END "
     "WHERE shelf = ? RETURNING sent + moved_in, sweep_at"
 )
-COUNT_RECEIVED = "UPDATE shelves SET received = received + ? WHERE shelf = ? RETURNING received, cap_check"
-SET_CAP_CHECK = "UPDATE shelves SET cap_check = ? WHERE shelf = ?"
+# Receives, as long as the cap on messages in flight cannot have been reached; and with a new bound after a count.
+COUNT_RECEIVED = "UPDATE shelves SET received = received + ? WHERE shelf = ? AND received + ? <= cap_check"
+COUNT_RECEIVED_TO = "UPDATE shelves SET received = received + ?, cap_check = received + ? WHERE shelf = ?"
 COUNT_DELETED = "UPDATE shelves SET deleted = deleted + ? WHERE shelf = ?"
 COUNT_EXPIRED = "UPDATE shelves SET expired = expired + ? WHERE shelf = ?"
 COUNT_TO_DLQ = "UPDATE shelves SET moved_to_dlq = moved_to_dlq + ? WHERE shelf = ?"
@@ -96,8 +97,8 @@ RECEIVABLE = (
     "WHERE shelf = ? AND visible_at <= ? ORDER BY visible_at LIMIT ?"
 )
 CLAIM = (
-    "UPDATE messages SET visible_at = ?, received = received + 1, first_received_at = COALESCE(first_received_at, ?), "
-    "received_at = ?, receipt = ? WHERE shelf = ? AND sent_at = ? AND seq = ?"
+    "UPDATE messages SET visible_at = ?, received = ?, first_received_at = ?, received_at = ?, receipt = ? "
+    "WHERE shelf = ? AND sent_at = ? AND seq = ?"
 )
 # DeleteMessage: only the receive that is current (standard queues: an older handle deletes nothing).
 DELETE_MESSAGE = "DELETE FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ? AND receipt = ? RETURNING body_id"
@@ -123,11 +124,12 @@ OLDEST = "SELECT sent_at, seq, body_id FROM messages WHERE shelf = ? AND sent_at
 OLDEST_SENT = "SELECT sent_at FROM messages WHERE shelf = ? ORDER BY sent_at LIMIT 1"
 # Counts for GetQueueAttributes. What is invisible is counted in the index; the rest follows from the counters.
 INVISIBLE = "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND visible_at > ?"
-EXPIRED_VISIBLE = "SELECT COUNT(*) FROM messages WHERE shelf = ? AND sent_at <= ? AND visible_at <= ?"
+EXPIRED_VISIBLE = "SELECT COUNT(*) FROM messages WHERE shelf = ? AND sent_at <= ? AND +visible_at <= ?"
 EXPIRED_INVISIBLE = (
-    "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND sent_at <= ? AND visible_at > ?"
+    "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND sent_at <= ? AND +visible_at > ?"
 )
 STANDING = "SELECT sent + moved_in - deleted - expired - purged - moved_to_dlq - redriven FROM shelves WHERE shelf = ?"
+# (The plus keeps the planner on the primary key: expired ones are few, visible ones perhaps many.)
 # The check of promise P8 counts for real.
 COUNT_ROWS = "SELECT COUNT(*) FROM messages WHERE shelf = ?"
 # How many a pipe could take now, counted up to a bound.

@@ -30,9 +30,7 @@ def queue_of(tx: Tx, request: Request) -> Queue:
 def send_message(tx: Tx, request: Request) -> dict[str, Any]:
     """SendMessage: QueueUrl, MessageBody, ... → MessageId and the MD5s."""
     queue = queue_of(tx, request)
-    message = read_outgoing(
-        queue, request.input, sender=request.account, trace=request.trace, now=tx.now, chance=tx.chance
-    )
+    message = read_outgoing(queue, request.input, sender=request.account, trace=request.trace, chance=tx.chance)
     put(tx, queue, (message,))
     return answer(message)
 
@@ -65,7 +63,6 @@ def send_message_batch(tx: Tx, request: Request) -> dict[str, Any]:
             entry,
             sender=request.account,
             trace=request.trace,
-            now=tx.now,
             chance=tx.chance,
             in_batch=True,
         )

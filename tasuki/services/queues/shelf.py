@@ -24,6 +24,7 @@ from tasuki.services.queues.model import (
     Receipt,
     name_in_arn,
     read_handle,
+    trace_of,
     write_handle,
 )
 from tasuki.store.store import Row, Tx
@@ -128,9 +129,13 @@ def claim(
     until = now + visibility_s * SECOND
     shelf = queue.shelf
     if len(chosen) == 1:
-        tx.run(queries.CLAIM, (until, now, now, nonce, shelf, chosen[0][0], chosen[0][1]))
+        row = chosen[0]
+        tx.run(queries.CLAIM, (until, row[2] + 1, row[4] or now, now, nonce, shelf, row[0], row[1]))
     else:
-        tx.many(queries.CLAIM, [(until, now, now, nonce, shelf, row[0], row[1]) for row in chosen])
+        tx.many(
+            queries.CLAIM,
+            [(until, row[2] + 1, row[4] or now, now, nonce, shelf, row[0], row[1]) for row in chosen],
+        )
     _count_received(tx, queue, len(chosen), cap)
     if visibility_s * SECOND < LONGEST_POLL_MS:
         tx.ring(queue.topic)  # whoever waits on has an earlier instant to look again at
@@ -187,15 +192,12 @@ def _count_received(tx: Tx, queue: Queue, count: int, cap: int) -> None:
     After a count of n in flight, the cap cannot be reached before cap - n further receives, so the next count waits
     until then: constant work per receive, on average.
     """
-    row = tx.one(queries.COUNT_RECEIVED, (count, queue.shelf))
-    assert row is not None, "a queue has a shelf"
-    received, safe_until = row
-    if received <= safe_until:
+    if tx.run(queries.COUNT_RECEIVED, (count, queue.shelf, count)):
         return
     _, in_flight = invisible(tx, queue)
     if in_flight > cap:
         raise OverLimit(f"Too many messages are in flight in queue {queue.name}: at most {cap} at a time.")
-    tx.run(queries.SET_CAP_CHECK, (received + cap - in_flight, queue.shelf))
+    tx.run(queries.COUNT_RECEIVED_TO, (count, count + cap - in_flight, queue.shelf))
 
 
 # -- elsewhere ----------------------------------------------------------------------------------------------
@@ -227,7 +229,8 @@ def redrive(tx: Tx, dlq: Queue, destination: Queue, rows: Sequence[Row]) -> None
     seq = arrived[0] - count
     for row in rows:
         seq += 1
-        content = read_content(tx, row[7], row[8])._replace(message_id=tx.chance.uuid())
+        content = read_content(tx, row[7], row[8])
+        content = content._replace(message_id=tx.chance.uuid(), trace=trace_of(content, row[0]))
         if row[7] is not None:
             tx.run(queries.DELETE_BODY, (row[7],))
         body_id, packed = _lay_down(tx, pack(content))
