@@ -19,7 +19,6 @@ from tasuki.engine.execution import Execution, Frame, Frames, Phase
 from tasuki.engine.history import HistoryEvent
 from tasuki.engine.saved import pack_counts, pack_frame, unpack_frame
 from tasuki.engine.step import step
-from tasuki.language.definition import Machine
 from tasuki.language.parse import parse
 from tasuki.values.documents import Doc
 from tasuki.values.instant import to_iso
@@ -105,13 +104,15 @@ class Play:
         given: Any = None,
         handler: Handler = nothing,
         *,
-        reload: bool = True,
+        save_every: int = 1,
         input_text: str | None = None,
         seed: str = "seed",
     ) -> None:
-        self.machine: Machine = definition if isinstance(definition, Machine) else parse(json.dumps(definition))
+        self.definition = json.dumps(definition)
+        self.machine = parse(self.definition)
         self.handler = handler
-        self.reload = reload
+        self.save_every = save_every
+        """After how many steps frames are saved and forgotten; 0 is never."""
         self.rows = Rows()
         self.now = BEGIN
         self.history: list[HistoryEvent] = []
@@ -119,6 +120,7 @@ class Play:
         self.cancelled: list[CancelTask] = []
         self.finish: Finish | None = None
         self.steps = 0
+        self.told: list[tuple[int, Event]] = []
         text = input_text if input_text is not None else json.dumps(given if given is not None else {})
         self.execution = Execution(
             arn=EXECUTION_ARN,
@@ -129,6 +131,7 @@ class Play:
             input=Doc.of_text(text),
             started_at=self.now,
             seed=seed,
+            frames=Frames(self.rows),
         )
 
     def start(self) -> "Play":
@@ -148,14 +151,18 @@ class Play:
 
     def step(self, event: Event) -> tuple[list[Command], bool]:
         """Tell the engine one event, as one unit."""
-        if self.reload:
-            self.execution.frames = Frames(self.rows)
+        self.told.append((self.now, event))
         outcome = step(self.machine, self.execution, event, self.now)
         self.steps += 1
         self.history.extend(outcome.history)
-        if self.reload:
-            self.rows.save(self.execution.frames)
+        if self.save_every and self.steps % self.save_every == 0:
+            self.save()
         return outcome.commands, outcome.ready
+
+    def save(self) -> None:
+        """Save the frames and forget them: the next step reads them again."""
+        self.rows.save(self.execution.frames)
+        self.execution.frames = Frames(self.rows)
 
     def perform(self, command: Command) -> Iterable[Event]:
         """Do what the engine wants; answer what happened thereby."""
@@ -190,9 +197,9 @@ class Play:
 
     def frames(self) -> list[Frame]:
         """Answer the open frames, by id."""
-        if self.reload:
-            return [frame for number in sorted(self.rows.bodies) if (frame := self.rows.frame(number)) is not None]
-        return sorted(self.execution.frames.loaded(), key=lambda frame: frame.id)
+        frames = self.execution.frames
+        numbers = self.rows.bodies.keys() | {frame.id for frame in frames.loaded()}
+        return [frame for number in sorted(numbers) if (frame := frames.get(number)) is not None]
 
     def next_due(self) -> tuple[int, int] | None:
         """Answer the nearest deadline, as (instant, frame)."""

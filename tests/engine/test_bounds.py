@@ -84,7 +84,7 @@ def test_ready_frames_hear_of_nothing_else() -> None:
     ids=["quick", "beside a task", "slow"],
 )
 def test_the_twenty_five_thousandth_event_is_the_last(definition: dict[str, object]) -> None:
-    play = Play(definition, reload=False).run(most=30_000)
+    play = Play(definition, save_every=0).run(most=30_000)
     assert play.finish is not None
     assert play.status == "FAILED"
     assert play.finish.cause == "The execution reached the maximum number of history events (25000)."
@@ -95,7 +95,7 @@ def test_the_twenty_five_thousandth_event_is_the_last(definition: dict[str, obje
 
 
 def test_a_stop_at_the_brim_is_a_stop() -> None:
-    play = Play(machine(A=parallel(loop("L"), WORK)), reload=False)
+    play = Play(machine(A=parallel(loop("L"), WORK)), save_every=0)
     play.step(Started())
     while play.execution.last_event < 24_999:
         play.execution.last_event += 1

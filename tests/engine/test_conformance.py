@@ -54,7 +54,7 @@ def verdict(case: dict[str, Any]) -> dict[str, list[str]]:
     expected = case["expected"]
     history = expected.get("history", [])
     given = expand(case["input"]) if case.get("input") is not None else {}
-    play = Play(expand(case["definition"]), handler=Answers(history), input_text=json.dumps(given), reload=False)
+    play = Play(expand(case["definition"]), handler=Answers(history), input_text=json.dumps(given), save_every=0)
     play.start()
     stops = any(call["op"] == "stepfunctions.StopExecution" for call in case.get("driver_calls", []))
     if stops:

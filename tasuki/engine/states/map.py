@@ -48,14 +48,18 @@ def _concurrency(field: int | Expression, scope: Scope) -> int:
     return min(wanted or MAX_INLINE_CONCURRENCY, MAX_INLINE_CONCURRENCY)
 
 
-def _open_next(turn: Turn, frame: Frame, state: Map, scope: Scope, previous: int) -> None:
-    """Open the next iteration: `previous` is the last event of the place it takes."""
+def _open_next(turn: Turn, frame: Frame, state: Map, scope: Scope | None, previous: int) -> None:
+    """Open the next iteration: `previous` is the last event of the place it takes.
+
+    The Map's input is looked into only where an ItemSelector wants it: it may be large, and this is done once an item.
+    """
     assert frame.items is not None, "a Map that runs has items"
     index = frame.opened
     item = frame.items[index]
     document = item
     if state.item_selector is not None:
-        document = Doc(state.item_selector(make_scope(turn, frame, state, scope.input, (index, item))))
+        value = (scope or mode_of(state).begin(turn, frame, state)).input
+        document = Doc(state.item_selector(make_scope(turn, frame, state, value, (index, item))))
         turn.weigh(document, state.name)
     frame.opened = index + 1
     number = turn.note(previous, "MapIterationStarted", {"name": state.name, "index": index})
@@ -93,7 +97,7 @@ def _iteration_done(turn: Turn, frame: Frame, state: Map, event: ChildSucceeded)
         return
     turn.frames.count(frame)
     if frame.opened < frame.total:
-        _open_next(turn, frame, state, mode_of(state).begin(turn, frame, state), child.last_event)
+        _open_next(turn, frame, state, None, child.last_event)
 
 
 def _join(turn: Turn, frame: Frame, state: Map) -> None:
