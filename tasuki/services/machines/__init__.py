@@ -18,6 +18,7 @@ AT_ONCE = 32
 def room(config: Config, switchboard: Switchboard) -> Room:
     """Build the room: plugs in `states:startExecution`, the target `states` and the watcher `machines`."""
     setting = Setting(config, switchboard)
+    turns = polls.Turns(setting)
     switchboard.integrations["states:startExecution"] = offers.StartExecutionCall(setting)
     switchboard.targets["states"] = offers.MachineTarget(setting)
     switchboard.watchers[ROOM] = offers.TaskWatcher()
@@ -54,8 +55,8 @@ def room(config: Config, switchboard: Switchboard) -> Room:
             Poll(
                 name=ROOM,
                 topics=(ROOM,),
-                look=polls.look_ready,
-                run=partial(polls.serve_ready, setting=setting),
+                look=turns.look,
+                run=turns.serve,
                 width=AT_ONCE,
             ),
         ),

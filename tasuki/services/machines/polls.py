@@ -6,37 +6,69 @@ from tasuki.services.machines.chunks import unpack_event
 from tasuki.services.machines.running import Run, load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
-from tasuki.values.instant import Instant
+from tasuki.values.instant import SECOND, Instant
 
 INBOX_ROWS = 64
 """What happened to an execution is told in portions; a unit stays small."""
+PAUSE_MS = 10 * SECOND
+"""How long an execution is left alone whose unit failed: it alone, and no other."""
 
 
-def look_ready(tx: Tx) -> Instant | None:
-    """Tell whether an execution has something to do now."""
-    return tx.now if tx.one(sql.ANY_READY) is not None else None
+class Turns:
+    """Serves ready executions, the one that waits the longest first.
 
+    Each look notes the last turn given out, and the rounds that follow serve no later one: an execution that goes on is
+    put behind all others, and no two rounds that share a commit serve the same. An execution whose unit fails (which
+    only a fault of ours can do) is passed over for a while, so that it holds up nobody.
+    """
 
-def serve_ready(tx: Tx, setting: Setting) -> Instant | None:
-    """Serve the execution whose turn it is; one that goes on is put behind all others."""
-    row = tx.one(sql.NEXT_READY)
-    if row is None:
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._last_turn = 1 << 62
+        self._paused: dict[int, Instant] = {}
+
+    def look(self, tx: Tx) -> Instant | None:
+        """Tell when an execution has something to do: now, when a pause ends, or not before the bell."""
+        row = tx.one(sql.LAST_TURN)
+        if row is None or row[0] is None:
+            return None
+        self._last_turn = row[0]
+        if self._paused:
+            self._paused = {one: until for one, until in self._paused.items() if until > tx.now}
+        return tx.now if self._next(tx) is not None else min(self._paused.values())
+
+    def serve(self, tx: Tx) -> Instant | None:
+        """Serve the execution whose turn it is; tell whether another one waits."""
+        taken = self._next(tx)
+        if taken is None:
+            return None
+        turn, execution, goes_on = taken
+        tx.run(sql.DROP_READY, (turn,))
+        try:
+            self._serve(tx, execution, goes_on=bool(goes_on))
+        except Exception:
+            self._paused[execution] = tx.now + PAUSE_MS
+            raise
+        self._paused.pop(execution, None)
+        return tx.now if self._next(tx) is not None else None
+
+    def _next(self, tx: Tx) -> tuple[int, int, int] | None:
+        """Answer (turn, execution, goes on) of whose turn it is."""
+        for turn, execution, goes_on in tx.all(sql.NEXT_READY, (self._last_turn, 1 + len(self._paused))):
+            if execution not in self._paused:
+                return turn, execution, goes_on
         return None
-    turn, execution, goes_on = row
-    tx.run(sql.DROP_READY, (turn,))
-    run = load(tx, setting, execution)
-    if run is None:
-        tx.run(sql.DROP_INBOX_OF, (execution,))
-    else:
-        _serve(tx, setting, run, goes_on=bool(goes_on))
-    following = tx.one(sql.NEXT_READY)
-    if following is None:
-        return None
-    return tx.now if following[1] != execution else tx.now + 1  # one alone takes a commit for each of its rounds
+
+    def _serve(self, tx: Tx, execution: int, *, goes_on: bool) -> None:
+        run = load(tx, self._setting, execution)
+        if run is None:
+            tx.run(sql.DROP_INBOX_OF, (execution,))
+            return
+        _tell_news(tx, self._setting, run, goes_on=goes_on)
 
 
-def _serve(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
-    """Tell an execution what is in its inbox, or let it go on."""
+def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
+    """Tell an execution what is in its inbox, after letting it begin or go on."""
     assert run.id is not None
     events: list[Event] = []
     if goes_on:

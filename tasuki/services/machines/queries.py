@@ -58,22 +58,22 @@ LOAD = (
     "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn "
     "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
 )
-# Find an execution by the names in its ARN. A deleted machine's namesake comes first.
+# Find an execution by the names in its ARN. Of machines that shared a name the newest counts.
 FIND_EXECUTION = (
     "SELECT e.id, e.status, e.last_event FROM executions e JOIN machines m ON m.id = e.machine "
-    "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY e.id DESC LIMIT 1"
+    "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY m.id DESC LIMIT 1"
 )
 # All that DescribeExecution says.
 DESCRIBE_EXECUTION = (
     "SELECT e.status, e.started_at, e.stopped_at, e.input, e.output, e.error, e.cause, e.trace "
     "FROM executions e JOIN machines m ON m.id = e.machine "
-    "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY e.id DESC LIMIT 1"
+    "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY m.id DESC LIMIT 1"
 )
 # The revision an execution runs on.
 EXECUTION_REVISION = (
     "SELECT r.id, r.revision_id, r.definition, r.role_arn, r.logging, r.tracing, r.created_at, r.digest "
     "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision "
-    "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY e.id DESC LIMIT 1"
+    "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY m.id DESC LIMIT 1"
 )
 # A page of a machine's executions, newest first; the filter is applied by the caller.
 EXECUTIONS = "SELECT id, name, status, started_at, stopped_at FROM executions WHERE machine = ? AND id < ? ORDER BY id DESC LIMIT ?"
@@ -154,10 +154,10 @@ ADD_READY = (
     "INSERT INTO ready (execution, goes_on) VALUES (?, ?) "
     "ON CONFLICT (execution) DO UPDATE SET goes_on = ready.goes_on | excluded.goes_on"
 )
-# Whether anybody is ready.
-ANY_READY = "SELECT 1 FROM ready LIMIT 1"
-# Whose turn it is.
-NEXT_READY = "SELECT turn, execution, goes_on FROM ready ORDER BY turn LIMIT 1"
+# The last turn given out to anybody who still waits for it.
+LAST_TURN = "SELECT max(turn) FROM ready"
+# Whose turns are next.
+NEXT_READY = "SELECT turn, execution, goes_on FROM ready WHERE turn <= ? ORDER BY turn LIMIT ?"
 # Taken.
 DROP_READY = "DELETE FROM ready WHERE turn = ?"
 # An execution is over.

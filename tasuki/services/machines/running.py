@@ -124,7 +124,7 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
     Raises `NameTaken` when the execution is new and its name is not.
     """
     given = deque(events)
-    if run.deleting:
+    if run.deleting and not any(isinstance(event, StopRequested) for event in given):
         given = deque([StopRequested(None, "The state machine has been deleted.")])
     follow: deque[Event] = deque()
     told = 0

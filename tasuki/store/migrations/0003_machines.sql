@@ -12,6 +12,7 @@ CREATE TABLE machines (
     revision INTEGER NOT NULL,
     tags TEXT NOT NULL
 );
+CREATE INDEX machines_all ON machines (account, region, name);
 CREATE UNIQUE INDEX machines_name ON machines (account, region, name) WHERE status <> 'DELETED';
 
 -- One row per UpdateStateMachine (the first: CreateStateMachine, without a revision id). Executions stay on theirs.
@@ -103,7 +104,7 @@ CREATE INDEX inbox_execution ON inbox (execution, id);
 
 -- Executions with something to do now, served in turn. `goes_on`: it stopped at its bound (or never began).
 CREATE TABLE ready (
-    turn INTEGER PRIMARY KEY,
+    turn INTEGER PRIMARY KEY AUTOINCREMENT,
     execution INTEGER NOT NULL UNIQUE,
     goes_on INTEGER NOT NULL
 );

@@ -1,13 +1,15 @@
 """A house with the machines room and stand-ins for the others, and short words for what the tests say."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tasuki.services import machines
 from tasuki.services.switchboard import Answer, Caller, Ending
+from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Tx
-from tasuki.testing import House
+from tasuki.testing import House, ManualClock
 from tasuki.testing.house import Builder
 from tasuki.values.config import Config
 from tasuki.values.errors import DomainError
@@ -45,8 +47,16 @@ class Stub:
 class Play:
     """A house and its stubs."""
 
-    def __init__(self, account: str = "000000000000", rooms: tuple[Builder, ...] = (), **quotas: int) -> None:
-        self.house = House(machines.room, *rooms, config=Config(data=Path(), dev=True, account=account, quotas=quotas))
+    def __init__(
+        self,
+        account: str = "000000000000",
+        rooms: tuple[Builder, ...] = (),
+        clock: ManualClock | None = None,
+        store: Callable[[House], SqliteStore] | None = None,
+        **quotas: int,
+    ) -> None:
+        config = Config(data=Path(), dev=True, account=account, quotas=quotas)
+        self.house = House(machines.room, *rooms, config=config, clock=clock, store=store)
         self.sqs = Stub("SQS", {"MessageId": "m-1", "MD5OfMessageBody": "5d41"})
         self.ecs = Stub("ECS", {"Tasks": [{"TaskArn": "t-1"}], "Failures": []}, handle="t")
         self.house.switchboard.integrations.setdefault("sqs:sendMessage", self.sqs)

@@ -4,8 +4,10 @@ import json
 from functools import partial
 from typing import Any
 
+import pytest
+
 from tasuki.services.machines.definitions import Definitions, digest_of
-from tasuki.services.switchboard import Ending
+from tasuki.services.switchboard import Caller, Ending
 from tests.services.machines.stubs import PASS, Play, task
 
 
@@ -47,6 +49,42 @@ def test_executions_that_go_on_take_turns(play: Play) -> None:
         served.append(row[0])
         play.house.unit(poll.run)
     assert served == [1, 2, 1, 2, 1, 2]
+
+
+def test_rounds_that_share_a_commit_serve_different_executions(play: Play) -> None:
+    arn = play.create(counter(1000))
+    for _ in range(3):
+        play.start(arn, {"n": 0})
+    poll = play.house.rooms["machines"].polls[0]
+    assert play.house.unit(poll.look) == play.house.now
+    answers = [play.house.unit(poll.run) for _ in range(5)]
+    assert answers == [play.house.now, play.house.now, None, None, None]
+    assert play.house.unit(lambda tx: tx.all("SELECT execution FROM ready ORDER BY turn")) == [(1,), (2,), (3,)]
+
+
+def test_an_execution_whose_unit_fails_holds_up_nobody(play: Play) -> None:
+    class Fault(Exception):
+        pass
+
+    def fault(*_: object) -> None:
+        raise Fault
+
+    bad = play.create(task("sqs:sendMessage"), "bad")
+    arn = play.create(counter(1000), "good")
+    target = play.house.switchboard.targets["states"]
+    caller = Caller("000000000000", "us-east-1", "k", "")
+    broken = play.house.unit(lambda tx: target.deliver(tx, bad, "{}", None, caller))
+    good = play.house.unit(lambda tx: target.deliver(tx, arn, '{"n": 0}', None, caller))
+    working, play.sqs.call = play.sqs.call, fault  # type: ignore[method-assign,assignment]
+    with pytest.raises(Fault):
+        play.house.drain()
+    play.house.drain()
+    assert play.output(good) == {"n": 1000}
+    assert play.describe(broken)["status"] == "RUNNING"
+    play.sqs.call = working  # type: ignore[method-assign]
+    play.house.advance(seconds=10)
+    assert play.describe(broken)["status"] == "SUCCEEDED"
+    assert play.left_over() == {}
 
 
 def test_stopping_what_goes_on(play: Play) -> None:
