@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import botocore.session
 import pytest
+from botocore.validate import ParamValidator
 
 from tasuki.services.pipes.errors import (
     ConflictException,
@@ -12,6 +14,8 @@ from tasuki.services.pipes.errors import (
 )
 from tasuki.services.pipes.naming import TAG
 from tasuki.values import documents
+from tasuki.values.errors import DomainError
+from tasuki.values.instant import to_datetime
 from tests.services.pipes.stubs import FIRE_AND_FORGET as FIRE
 from tests.services.pipes.stubs import MACHINE, QUEUE, ROLE, Bench
 
@@ -59,6 +63,39 @@ def test_create_and_describe(bench: Bench) -> None:
         "KmsKeyIdentifier": "k",
         "Tags": {"team": "x"},
     }
+
+
+def test_answers_and_errors_fit_botocore_s_shapes(bench: Bench) -> None:
+    model = botocore.session.get_session().get_service_model("pipes")
+
+    def fits(operation: str, answer: dict[str, Any]) -> None:
+        shape = model.operation_model(operation).output_shape
+        assert shape is not None
+        times = {key: to_datetime(value) for key, value in answer.items() if key.endswith("Time")}
+        pipes = [{k: v for k, v in pipe.items() if not k.endswith("Time")} for pipe in answer.get("Pipes", [])]
+        found = ParamValidator().validate({**answer, **times, **({"Pipes": pipes} if pipes else {})}, shape)
+        assert not found.has_errors(), f"{operation}: {found.generate_report()}"
+
+    arn = bench.pipe(batch=2, patterns=['{"a":[1]}'], template="<$.body>", Tags={"a": "b"}, Description="d")["Arn"]
+    for operation in ("DescribePipe", "StopPipe", "StartPipe", "UpdatePipe"):
+        fits(operation, bench.call(operation, {"Name": "p", "RoleArn": ROLE}))
+    fits("ListPipes", bench.call("ListPipes", {}))
+    fits("ListTagsForResource", bench.call("ListTagsForResource", {"resourceArn": arn}))
+    fits("DeletePipe", bench.call("DeletePipe", {"Name": "p"}))
+    fits("CreatePipe", bench.pipe())
+    errors: list[DomainError] = []
+    given: dict[str, Any]
+    for given in ({"Name": "p"}, {"Name": "q", "Source": "x"}):
+        with pytest.raises(DomainError) as refused:
+            bench.pipe(**given)
+        errors.append(refused.value)
+    with pytest.raises(DomainError) as refused:
+        bench.describe("nobody")
+    for error in (*errors, refused.value):
+        shape = model.shape_for(error.code)
+        found = ParamValidator().validate({"message": error.message, **error.fields}, shape)
+        assert not found.has_errors(), f"{error.code}: {found.generate_report()}"
+        assert shape.metadata["error"]["httpStatusCode"] == error.status
 
 
 def test_desired_state_stopped(bench: Bench) -> None:
