@@ -7,7 +7,7 @@ event.
 
 from tasuki.engine.commands import CancelTask
 from tasuki.engine.execution import Frame, Phase
-from tasuki.engine.turn import Turn
+from tasuki.engine.turn import MAX_PAYLOAD_BYTES, DataLimitExceeded, Turn
 from tasuki.language.definition import Block, Map, Parallel, State, Task, Wait
 from tasuki.values.documents import Doc
 
@@ -37,6 +37,19 @@ def open_child(turn: Turn, parent: Frame, index: int, block: Block, *, document:
     turn.frames.open(frame)
     turn.queue.append(frame)
     return frame
+
+
+def gather(turn: Turn, frame: Frame, state: State) -> Doc:
+    """Answer the outputs of all children in their order, which are then forgotten. Raises `DataLimitExceeded`."""
+    results = turn.frames.results(frame.id)
+    turn.frames.drop_results(frame.id)
+    outputs = [results[index] for index in range(frame.total)]
+    # Looked at first: there may be thousands, each as large as a payload may be.
+    if sum(len(output.text) for output in outputs) > MAX_PAYLOAD_BYTES:
+        raise DataLimitExceeded(state.name)
+    result = Doc.array(outputs)
+    turn.weigh(result, state.name)
+    return result
 
 
 def abort_children(turn: Turn, parent: Frame, state: State, previous: int, cause: str) -> None:

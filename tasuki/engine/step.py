@@ -82,7 +82,10 @@ class Outcome:
     history: list[HistoryEvent] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
     ready: bool = False
-    """There is more to do at once: `step` stopped at its bound. Call again with `Continued`, in a later unit."""
+    """There is more to do at once: `step` stopped at its bound. Call again with `Continued`, in a later unit.
+
+    False says nothing of frames that an earlier step left READY: they still wait for their `Continued`.
+    """
 
 
 def step(machine: Machine, execution: Execution, event: Event, now: Instant) -> Outcome:

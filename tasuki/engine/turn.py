@@ -109,6 +109,7 @@ class Turn:
         "output",
         "queue",
         "transitions",
+        "weighed",
     )
 
     def __init__(self, machine: Machine, execution: Execution, now: Instant) -> None:
@@ -124,6 +125,8 @@ class Turn:
         """What children did to their parents, by the parent's id; looked at before the queue."""
         self.transitions = 0
         self.bytes = 0
+        self.weighed: Doc | None = None
+        """The document weighed last: a result is often the output, too."""
         self.failure = Failure()
         """Error and cause of an execution that ended badly in this step."""
         self.output: Doc | None = None
@@ -209,6 +212,8 @@ class Turn:
 
     def weigh(self, doc: Doc, what: str) -> None:
         """Check a new document's size and count it. Raises `DataLimitExceeded` in the name of `what`."""
+        if doc is self.weighed:
+            return
         try:
             text = doc.text
         except MalformedDocument as bad:
@@ -217,6 +222,7 @@ class Turn:
         if size > MAX_PAYLOAD_BYTES:
             raise DataLimitExceeded(what)
         self.bytes += size
+        self.weighed = doc
 
     def variables(self, frame: Frame) -> Mapping[str, Any]:
         """Answer the variables that a frame can see: its own, and those of the frames around it."""

@@ -103,3 +103,25 @@ def test_a_stop_at_the_brim_is_a_stop() -> None:
     assert play.status == "ABORTED"
     assert play.types[-1] == "ExecutionAborted"
     assert play.frames() == []
+
+
+def test_a_document_counts_once_however_often_it_is_told() -> None:
+    text = "x" * 1_000
+    play = Play(machine(A=task(TOKEN, Next="B"), B=pass_(Next="C"), C=pass_()), 1).start().succeed(text)
+    assert play.status == "SUCCEEDED"
+    assert play.execution.history_bytes == len('"' + text + '"') + len("1")
+
+
+@pytest.mark.parametrize("kind", ["map", "parallel"])
+def test_results_that_are_too_large_together_fail_the_state_that_joins_them(kind: str) -> None:
+    catch = [{"ErrorEquals": ["States.DataLimitExceeded"], "Next": "B"}]
+    joins = (
+        map_(WORK, Catch=catch)
+        if kind == "map"
+        else parallel(WORK, {"StartAt": "U", "States": {"U": task(TOKEN)}}, Catch=catch)
+    )
+    play = Play(machine(A=joins, B=pass_()), [1, 2]).start()
+    play.succeed("x" * 200_000, place=0).succeed("x" * 200_000, place=1)
+    assert play.output["Error"] == "States.DataLimitExceeded"
+    assert play.output["Cause"].startswith("The state/task 'A' returned a result")
+    assert play.frames() == []

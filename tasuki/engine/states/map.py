@@ -5,7 +5,7 @@ the place of one that ended, after that one's last event; MapIterationSucceeded 
 left after the last of them.
 """
 
-from tasuki.engine.children import abort_children, open_child
+from tasuki.engine.children import abort_children, gather, open_child
 from tasuki.engine.events import Event, TimerFired
 from tasuki.engine.execution import Frame, Phase
 from tasuki.engine.failing import fail_state, is_time_to_retry
@@ -60,7 +60,7 @@ def _open_next(turn: Turn, frame: Frame, state: Map, scope: Scope | None, previo
     if state.item_selector is not None:
         value = (scope or mode_of(state).begin(turn, frame, state)).input
         document = Doc(state.item_selector(make_scope(turn, frame, state, value, (index, item))))
-        turn.weigh(document, state.name)
+    turn.weigh(document, state.name)
     frame.opened = index + 1
     number = turn.note(previous, "MapIterationStarted", {"name": state.name, "index": index})
     open_child(turn, frame, index, state.processor, document=document, item=item).last_event = number
@@ -103,11 +103,8 @@ def _iteration_done(turn: Turn, frame: Frame, state: Map, event: ChildSucceeded)
 def _join(turn: Turn, frame: Frame, state: Map) -> None:
     """All items are done: leave with their outputs, in the items' order."""
     turn.frames.touch(frame)
-    results = turn.frames.results(frame.id)
-    turn.frames.drop_results(frame.id)
     frame.items = None
-    result = Doc.array([results[index] for index in range(frame.total)])
-    turn.weigh(result, state.name)
+    result = gather(turn, frame, state)
     turn.note(frame.last_event, "MapStateSucceeded", None)
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)

@@ -4,14 +4,13 @@ previousEventId (recorded: base_scenarios/test_parallel_*): a branch begins afte
 left after the last event of the branch that ended last, with ParallelStateSucceeded on the side.
 """
 
-from tasuki.engine.children import abort_children, open_child
+from tasuki.engine.children import abort_children, gather, open_child
 from tasuki.engine.events import Event, TimerFired
 from tasuki.engine.execution import Frame, Phase
 from tasuki.engine.failing import fail_state, is_time_to_retry
 from tasuki.engine.flow import mode_of
 from tasuki.engine.turn import ChildFailed, ChildSucceeded, Happening, Turn
 from tasuki.language.definition import Parallel
-from tasuki.values.documents import Doc
 
 
 def enter(turn: Turn, frame: Frame, state: Parallel) -> None:
@@ -60,10 +59,7 @@ def _branch_done(turn: Turn, frame: Frame, state: Parallel, event: ChildSucceede
         return
     turn.frames.touch(frame)
     frame.last_event = event.child.last_event
-    results = turn.frames.results(frame.id)
-    turn.frames.drop_results(frame.id)
-    result = Doc.array([results[index] for index in range(frame.total)])
-    turn.weigh(result, state.name)
+    result = gather(turn, frame, state)
     turn.note(frame.last_event, "ParallelStateSucceeded", None)
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)

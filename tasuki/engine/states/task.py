@@ -16,7 +16,6 @@ from tasuki.engine.failing import fail_state, is_time_to_retry
 from tasuki.engine.flow import mode_of
 from tasuki.engine.turn import DataLimitExceeded, Failure, Turn
 from tasuki.language.definition import Expression, Resource, Scope, Task
-from tasuki.language.errors import StatesError
 from tasuki.language.retry import HEARTBEAT_TIMEOUT
 from tasuki.values.documents import Doc
 
@@ -95,13 +94,11 @@ def _named(resource: Resource) -> dict[str, Any]:
 
 
 def _seconds(field: int | Expression | None, scope: Scope) -> int | None:
-    """Answer a number of seconds: a literal, or what an expression says."""
+    """Answer a number of seconds: a literal, or what an expression says (which `parse` made check itself)."""
     if field is None or isinstance(field, int):
         return field
-    value = field(scope)
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise StatesError("States.Runtime", f"A timeout must be a positive integer but was: {Doc(value).text}")
-    return value
+    seconds: int = field(scope)
+    return seconds
 
 
 def resume(turn: Turn, frame: Frame, state: Task, event: Event) -> None:
