@@ -13,8 +13,6 @@ from tasuki.values.instant import Instant
 NAME_MAX = 80
 """Characters in the name of a machine or execution (API model)."""
 TAGS_MAX = 50
-EXECUTION_YEARS_MS = 365 * 86_400_000
-"""The longest a Standard execution may take."""
 LOGGING_OFF = {"level": "OFF", "includeExecutionData": False}
 TRACING_OFF = {"enabled": False}
 

@@ -134,8 +134,6 @@ DROP_RESULTS = "DELETE FROM results WHERE execution = ?"
 ADD_CHUNK = "INSERT INTO history (execution, first, count, body) VALUES (?, ?, ?, ?)"
 # The chunk that holds an event, or the nearest before it.
 CHUNK_AT = "SELECT first, count, body FROM history WHERE execution = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-# The chunk that begins at or after an event.
-CHUNK_AFTER = "SELECT first, count, body FROM history WHERE execution = ? AND first >= ? ORDER BY first LIMIT 1"
 
 # -- inbox and ready -----------------------------------------------------------------------------------------------
 

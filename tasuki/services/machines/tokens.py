@@ -18,7 +18,6 @@ from tasuki.values.documents import Doc
 from tasuki.values.operations import Request
 
 _TOKEN = re.compile(r"[0-9a-f]{64}")
-UNNAMED_CAUSE_BYTES = 32_768
 
 
 def send_task_success(tx: Tx, request: Request, setting: Setting) -> dict[str, object]:
