@@ -106,15 +106,19 @@ class ProcessRunner:
         attempt.dead = attempt.pidfd < 0
         self._look.add(key)
 
-    def stop(self, key: Key) -> None:
+    def stop(self, key: Key) -> bool:
         """Leave the wish in the attempt's folder, then wake its shim, if it is there already."""
         attempt = self._attempts.get(key)
         if attempt is None or attempt.ended is not None:
-            return
-        attempt.waits = attempt.stopping = True
-        with suppress(OSError):
+            return True
+        attempt.waits = True
+        try:
             os.close(os.open(self._place(key) / "stop", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError:
+            return False
+        attempt.stopping = True
         _wake(attempt)
+        return True
 
     def collect(self, settled: Collection[Key] = ()) -> list[Report]:
         """Answer what changed. Reads only the folders that somebody rang for."""

@@ -23,8 +23,8 @@ class Runner(Protocol):
     def watch(self, key: Key) -> None:
         """Take over an attempt that a node before us may have started: adopt it, read its end, or rule that it never was."""
 
-    def stop(self, key: Key) -> None:
-        """Ask an attempt to stop: its signal, its time, then SIGKILL. Asking twice, or too late, is harmless."""
+    def stop(self, key: Key) -> bool:
+        """Ask an attempt to stop: its signal, its time, then SIGKILL. Twice or too late is harmless; False is "ask again"."""
 
     def collect(self, settled: Collection[Key] = ()) -> list[Report]:
         """Let go of what is settled, and answer what changed since the last time (and every end not yet settled)."""
@@ -39,6 +39,9 @@ class Runner(Protocol):
     @property
     def patience_s(self) -> float | None:
         """In how many real seconds to collect although nothing rang; None for never."""
+
+    def notice(self) -> None:
+        """Take in what rang, so that `fileno` is quiet again."""
 
     def fileno(self) -> int:
         """Answer a descriptor that is readable when there is something to collect; -1 for none."""

@@ -1,0 +1,112 @@
+"""What the room plugs into the switchboard: `ecs:runTask`, and the keys of running tasks."""
+
+import hashlib
+from typing import Any
+
+from tasuki.services.switchboard import Answer, Caller
+from tasuki.services.tasks import queries as sql
+from tasuki.services.tasks.errors import InvalidParameterException, MalformedParameters
+from tasuki.services.tasks.setting import Setting
+from tasuki.services.tasks.shapes import in_states, to_camel, to_pascal
+from tasuki.services.tasks.starting import Wish, run_task
+from tasuki.services.tasks.stopping import stop
+from tasuki.store.store import Tx
+from tasuki.values.arns import parse_arn
+from tasuki.values.operations import Principal
+
+ALLOWED = frozenset(
+    {
+        "sqs:SendMessage",
+        "sqs:SendMessageBatch",
+        "sqs:ReceiveMessage",
+        "sqs:DeleteMessage",
+        "sqs:DeleteMessageBatch",
+        "sqs:ChangeMessageVisibility",
+        "sqs:ChangeMessageVisibilityBatch",
+        "sqs:GetQueueUrl",
+        "sqs:GetQueueAttributes",
+        "stepfunctions:SendTaskSuccess",
+        "stepfunctions:SendTaskFailure",
+        "stepfunctions:SendTaskHeartbeat",
+        "stepfunctions:StartExecution",
+        "stepfunctions:DescribeExecution",
+        "ecs:DescribeTasks",
+    }
+)
+"""What a task may do with its own key."""
+
+_STRINGS = frozenset(
+    {"name", "value", "taskDefinition", "cluster", "launchType", "group", "startedBy", "platformVersion"}
+)
+_NUMBERS = frozenset({"count", "memoryReservation"})
+_LISTS = frozenset({"command", "environment", "containerOverrides", "tags"})
+
+
+class RunTask:
+    """`ecs:runTask`, with all its patterns. Names in parameters and answer are PascalCase at every depth."""
+
+    error_prefix = "ECS"
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    def call(self, tx: Tx, parameters: dict[str, Any], caller: Caller) -> Answer:
+        """Start tasks. What could not be placed is in `Failures`; the caller decides what that means for its pattern.
+
+        An unmapped image is a task that stops, as on AWS one whose image cannot be pulled (recorded:
+        ecs_task_service/test_run_task_raise_failure), so that Catch sees it.
+        """
+        given = to_camel(parameters)
+        _check(given, "")
+        if "taskDefinition" not in given:
+            raise InvalidParameterException("TaskDefinition can not be blank.")
+        given.pop("clientToken", None)
+        wish = Wish(
+            parameters=given,
+            account=caller.account,
+            region=caller.region,
+            trace=caller.trace,
+            token=hashlib.sha256(caller.idempotency.encode()).hexdigest(),
+            watcher=caller.watcher,
+            origin=caller.origin,
+            strict=False,
+        )
+        run = run_task(tx, self._setting, wish)
+        output = {"Failures": to_pascal(run.failures), "Tasks": [in_states(task) for task in run.tasks]}
+        return Answer(output, ",".join(task.arn for task in run.tasks) or None)
+
+    def cancel(self, tx: Tx, handle: str, cause: str) -> None:
+        """StopTask for each of the tasks."""
+        for text in handle.split(","):
+            arn = parse_arn(text)
+            row = tx.one(sql.TASK, (arn.account, arn.region, text.rpartition("/")[2])) if arn is not None else None
+            if row is not None:
+                stop(tx, self._setting, row, cause or "Task stopped by Step Functions", watched=False)
+
+
+def _check(value: Any, where: str) -> None:
+    """Refuse parameters of the wrong type, as Step Functions does before it calls anything."""
+    for name, one in value.items():
+        path = f"{where}.{name[:1].upper() + name[1:]}" if where else name[:1].upper() + name[1:]
+        wanted = "STRING" if name in _STRINGS else "NUMBER" if name in _NUMBERS else "ARRAY" if name in _LISTS else None
+        kind = {"STRING": str, "NUMBER": int, "ARRAY": list}.get(wanted or "", object)
+        if one is None or isinstance(one, bool) * (wanted == "NUMBER") or not isinstance(one, kind):
+            if one is None:
+                continue
+            raise MalformedParameters(f"The value for the field '{path}' must be a {wanted}")
+        if isinstance(one, dict):
+            _check(one, path)
+        elif isinstance(one, list):
+            for inner in one:
+                if isinstance(inner, dict):
+                    _check(inner, path)
+                elif name == "command" and not isinstance(inner, str):
+                    raise MalformedParameters(f"The value for the field '{path}' must be a STRING")
+
+
+def credential(tx: Tx, access_key: str) -> tuple[str, Principal] | None:
+    """Find the secret of a running attempt's key. It ends with the attempt."""
+    if not access_key.startswith("ATSK"):
+        return None
+    row = tx.one(sql.KEY_HOLDER, (access_key,))
+    return (row[0], Principal(access_key, ALLOWED)) if row is not None else None
