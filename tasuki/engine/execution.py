@@ -134,7 +134,8 @@ class Frames:
     none of them, and no frame is in two.
 
     A frame is saved in two parts (`saved.py`): its *body*, and its *counts*, which are the few numbers that move while
-    children of a Map come and go. So a wide Map rewrites some thirty bytes for an item, not all its items.
+    children of a Map come and go or a task's heart beats. So a wide Map rewrites some thirty bytes for an item, not all
+    its items.
     """
 
     def __init__(self, source: FrameSource | None = None) -> None:
@@ -163,7 +164,7 @@ class Frames:
         self.counted.discard(frame.id)
 
     def count(self, frame: Frame) -> None:
-        """Remember that only a frame's counts changed (see `saved.counts_of`)."""
+        """Remember that only a frame's counts changed (see `saved.pack_counts`)."""
         if frame.id not in self.changed:
             self.counted.add(frame.id)
 

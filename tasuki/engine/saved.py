@@ -1,7 +1,8 @@
 """Frames as rows: packed small, readable by the next version.
 
 A frame is two blobs. The *body* is all of it as it was when it was last touched; the *counts* are the few numbers
-that move while children of a Map come and go (`Frames.counted`), so that a wide Map does not rewrite its items. When
+that move while children of a Map come and go, or while a task shows signs of life (`Frames.counted`), so that a wide Map
+does not rewrite its items, nor a heartbeat the task's input. When
 both are there, the counts are the newer ones: saving a body saves the counts too (or clears them).
 
 Both are MessagePack lists that begin with a format version: a saved frame outlives the code that wrote it. Users'
@@ -54,8 +55,8 @@ def pack_frame(frame: Frame) -> bytes:
 
 
 def pack_counts(frame: Frame) -> bytes:
-    """Answer the counts of a frame: what a child that comes or goes changes in its parent."""
-    return pack((VERSION, frame.last_event, frame.opened, frame.done))
+    """Answer the counts of a frame: what a child that comes or goes changes in its parent, and the next heartbeat."""
+    return pack((VERSION, frame.last_event, frame.opened, frame.done, frame.heartbeat_at))
 
 
 def unpack_frame(body: bytes, counts: bytes | None = None) -> Frame:
@@ -65,7 +66,7 @@ def unpack_frame(body: bytes, counts: bytes | None = None) -> Frame:
     (entered_at, entered_event, attempt, started, token, handle, retries, retry_count, *rest) = rest
     (wake_at, timeout_at, heartbeat_at, heartbeat_ms, items, concurrency, total, opened, done) = rest
     if counts is not None:
-        _, last_event, opened, done = _known(unpack(counts))
+        _, last_event, opened, done, heartbeat_at = _known(unpack(counts))
     return Frame(
         id=number,
         parent=parent,

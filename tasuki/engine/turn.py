@@ -3,7 +3,6 @@
 import random
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tasuki.engine.execution import Execution, Frame, Frames, Phase
@@ -70,16 +69,14 @@ class Failure(NamedTuple):
         return {name: text for name, text in (("error", self.error), ("cause", self.cause)) if text is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class ChildSucceeded:
+class ChildSucceeded(NamedTuple):
     """A branch or iteration of a frame came to its end; its own frame is closed."""
 
     child: Frame
     output: Doc
 
 
-@dataclass(frozen=True, slots=True)
-class ChildFailed:
+class ChildFailed(NamedTuple):
     """A branch or iteration of a frame failed; its own frame is closed."""
 
     child: Frame

@@ -51,7 +51,7 @@ def test_every_field_of_a_frame_is_saved() -> None:
 def test_counts_are_newer_than_the_body() -> None:
     body = pack_frame(FULL)
     moved = unpack_frame(body)
-    moved.last_event, moved.opened, moved.done = 50, 5, 4
+    moved.last_event, moved.opened, moved.done, moved.heartbeat_at = 50, 5, 4, 77
     assert unpack_frame(body, pack_counts(moved)) == moved
 
 
@@ -60,7 +60,7 @@ def test_a_newer_format_is_refused() -> None:
     with pytest.raises(StoreNewer, match=f"format {VERSION + 1}"):
         unpack_frame(body)
     with pytest.raises(StoreNewer):
-        unpack_frame(pack_frame(FULL), pack([VERSION + 1, 1, 1, 1]))
+        unpack_frame(pack_frame(FULL), pack([VERSION + 1, 1, 1, 1, None]))
 
 
 def test_a_body_of_version_one_still_reads() -> None:

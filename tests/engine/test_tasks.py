@@ -155,11 +155,12 @@ def test_a_timeout_by_a_path_that_is_no_number_fails_the_state() -> None:
 
 def test_heartbeats_keep_a_task_alive_and_write_no_history() -> None:
     play = Play(machine(A=task(TOKEN, HeartbeatSeconds=5, TimeoutSeconds=60))).start().submit()
-    events = len(play.history)
+    events, body = len(play.history), play.rows.bodies[1]
     for _ in range(4):
         play.now += 4_000
         play.tell(Heartbeat(1, 1))
     assert len(play.history) == events
+    assert play.rows.bodies[1] == body, "a heartbeat rewrites no documents"
     assert play.next_due() == (play.now + 5_000, 1)
     play.succeed("done")
     assert play.output == "done"

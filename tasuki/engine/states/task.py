@@ -109,11 +109,13 @@ def resume(turn: Turn, frame: Frame, state: Task, event: Event) -> None:
     assert isinstance(event, TaskStarted | TaskSubmitted | TaskSucceeded | TaskFailed | Heartbeat), "not for a Task"
     if frame.phase is not Phase.RUNNING or event.attempt != frame.attempt:
         return
-    turn.frames.touch(frame)
     if isinstance(event, Heartbeat):
         if frame.heartbeat_ms is not None:
             frame.heartbeat_at = turn.now + frame.heartbeat_ms
-    elif isinstance(event, TaskStarted):
+            turn.frames.count(frame)
+        return
+    turn.frames.touch(frame)
+    if isinstance(event, TaskStarted):
         _write_started(turn, frame, state, event.worker)
     elif isinstance(event, TaskSubmitted):
         _submitted(turn, frame, state, event)
