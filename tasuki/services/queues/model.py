@@ -17,8 +17,9 @@ VISIBILITY_CAP_MS = 12 * HOUR
 MAX_BATCH = 10
 MAX_BYTES = 1_048_576
 """Of one message, and of all in one call."""
-INLINE_BYTES = 600
-"""A packed content up to this stays in the message's row; longer ones would be rewritten at every receive."""
+INLINE_BYTES = 900
+"""A packed content up to this stays in the message's row (and on its page); longer ones would be rewritten at every
+receive."""
 
 Attributes: TypeAlias = dict[str, tuple[str, str | bytes]]
 """Message attributes: name to (full type, value); the value of a Binary is bytes."""
@@ -39,6 +40,8 @@ class Queue(NamedTuple):
     max_bytes: int
     dlq_arn: str | None
     max_receives: int | None
+    sweep_at: Instant | None
+    """When its shelf is swept next, as of the unit's first look."""
 
     @property
     def arn(self) -> str:
@@ -91,16 +94,17 @@ class Claimed(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """What a receipt handle says: the message's place, and the nonce of one receive."""
+    """What a receipt handle says: the message's place, the nonce of one receive, and what lies beside (0: nothing)."""
 
     queue_id: int
     shelf: int
     sent_at: Instant
     seq: int
     nonce: int
+    body_id: int
 
 
-_RECEIPT = struct.Struct(">BQQQQQ")
+_RECEIPT = struct.Struct(">BQQQQQQ")
 _CHECKSUM = struct.Struct(">I")
 _RECEIPT_VERSION = 1
 _HANDLE_BYTES = _RECEIPT.size + _CHECKSUM.size

@@ -1,15 +1,17 @@
 """The room's SQL."""
 
 _QUEUE = (
-    "id, shelf, account, region, name, delay_s, visibility_s, retention_s, wait_s, max_bytes, dlq_arn, max_receives"
+    "id, queues.shelf, account, region, name, delay_s, visibility_s, retention_s, wait_s, max_bytes, dlq_arn, "
+    "max_receives, sweep_at"
 )
+_QUEUES = "queues JOIN shelves ON shelves.shelf = queues.shelf"
 
 # -- queues -------------------------------------------------------------------------------------------------
 
 # The queue of a name: on every call, by the unique index.
-QUEUE = f"SELECT {_QUEUE} FROM queues WHERE account = ? AND region = ? AND name = ?"  # noqa: S608 - the columns are ours
+QUEUE = f"SELECT {_QUEUE} FROM {_QUEUES} WHERE account = ? AND region = ? AND name = ?"  # noqa: S608 - the columns are ours
 # The queue whose shelf is swept.
-QUEUE_BY_ID = f"SELECT {_QUEUE} FROM queues WHERE id = ?"  # noqa: S608 - the columns are ours
+QUEUE_BY_ID = f"SELECT {_QUEUE} FROM {_QUEUES} WHERE id = ?"  # noqa: S608 - the columns are ours
 # What only the queue's own attributes and tags are asked for.
 DETAILS = "SELECT attributes, tags, created_at, modified_at, purged_at FROM queues WHERE id = ?"
 INSERT_QUEUE = (
@@ -58,15 +60,11 @@ DELETE_SHELF = "DELETE FROM shelves WHERE shelf = ?"
 COUNTERS = (
     "SELECT sent, moved_in, received, deleted, expired, purged, moved_to_dlq, redriven FROM shelves WHERE shelf = ?"
 )
-# Arrivals: how many, the earliest expiry twice, the shelf. Answers the last arrival's number and the next expiry.
-COUNT_SENT = (
-    "UPDATE shelves SET sent = sent + ?, sweep_at = CASE WHEN sweep_at <= ? THEN sweep_at ELSE ? END WHERE shelf = ? "
-    "RETURNING sent + moved_in, sweep_at"
-)
-COUNT_MOVED_IN = (
-    "UPDATE shelves SET moved_in = moved_in + ?, sweep_at = CASE WHEN sweep_at <= ? THEN sweep_at ELSE ? END "
-    "WHERE shelf = ? RETURNING sent + moved_in, sweep_at"
-)
+# Arrivals. Those by send are numbered by the insert, those by a move here.
+COUNT_SENT = "UPDATE shelves SET sent = sent + ? WHERE shelf = ?"
+COUNT_MOVED_IN = "UPDATE shelves SET moved_in = moved_in + ? WHERE shelf = ? RETURNING sent + moved_in"
+# A message arrives that may expire before all others here.
+SWEEP_SOONER = "UPDATE shelves SET sweep_at = ? WHERE shelf = ? AND (sweep_at IS NULL OR sweep_at > ?)"
 # Receives, as long as the cap on messages in flight cannot have been reached; and with a new bound after a count.
 COUNT_RECEIVED = "UPDATE shelves SET received = received + ? WHERE shelf = ? AND received + ? <= cap_check"
 COUNT_RECEIVED_TO = "UPDATE shelves SET received = received + ?, cap_check = received + ? WHERE shelf = ?"
@@ -81,8 +79,10 @@ SET_SWEEP = "UPDATE shelves SET sweep_at = ? WHERE shelf = ?"
 
 # -- messages -----------------------------------------------------------------------------------------------
 
+# Arrival number n before the last: 0 for the last one.
 INSERT_MESSAGE = (
-    "INSERT INTO messages (shelf, sent_at, seq, visible_at, bytes, body_id, content) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO messages (shelf, sent_at, seq, visible_at, bytes, body_id, content) "
+    "SELECT shelf, ?, sent + moved_in - ?, ?, ?, ?, ? FROM shelves WHERE shelf = ?"
 )
 INSERT_BODY = "INSERT INTO message_bodies (content) VALUES (?) RETURNING id"
 BODY = "SELECT content FROM message_bodies WHERE id = ?"
@@ -101,7 +101,7 @@ CLAIM = (
     "WHERE shelf = ? AND sent_at = ? AND seq = ?"
 )
 # DeleteMessage: only the receive that is current (standard queues: an older handle deletes nothing).
-DELETE_MESSAGE = "DELETE FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ? AND receipt = ? RETURNING body_id"
+DELETE_MESSAGE = "DELETE FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ? AND receipt = ?"
 # Expiry: by key.
 EXPIRE_MESSAGE = "DELETE FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ?"
 IN_FLIGHT = "SELECT receipt, received_at, visible_at FROM messages WHERE shelf = ? AND sent_at = ? AND seq = ?"
@@ -124,12 +124,12 @@ OLDEST = "SELECT sent_at, seq, body_id FROM messages WHERE shelf = ? AND sent_at
 OLDEST_SENT = "SELECT sent_at FROM messages WHERE shelf = ? ORDER BY sent_at LIMIT 1"
 # Counts for GetQueueAttributes. What is invisible is counted in the index; the rest follows from the counters.
 INVISIBLE = "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND visible_at > ?"
+# (The plus keeps the planner on the primary key: expired ones are few, visible ones perhaps many.)
 EXPIRED_VISIBLE = "SELECT COUNT(*) FROM messages WHERE shelf = ? AND sent_at <= ? AND +visible_at <= ?"
 EXPIRED_INVISIBLE = (
     "SELECT COUNT(*), COALESCE(SUM(received > 0), 0) FROM messages WHERE shelf = ? AND sent_at <= ? AND +visible_at > ?"
 )
 STANDING = "SELECT sent + moved_in - deleted - expired - purged - moved_to_dlq - redriven FROM shelves WHERE shelf = ?"
-# (The plus keeps the planner on the primary key: expired ones are few, visible ones perhaps many.)
 # The check of promise P8 counts for real.
 COUNT_ROWS = "SELECT COUNT(*) FROM messages WHERE shelf = ?"
 # How many a pipe could take now, counted up to a bound.

@@ -58,17 +58,14 @@ def find_by_arn(tx: Tx, arn: str, account: str, region: str) -> Queue | None:
 
 def put(tx: Tx, queue: Queue, messages: Sequence[Outgoing]) -> None:
     """Put checked messages on the queue's shelf and wake as many who wait."""
-    now, count = tx.now, len(messages)
-    expiry = now + queue.retention_s * SECOND
-    arrived = tx.one(queries.COUNT_SENT, (count, expiry, expiry, queue.shelf))
-    assert arrived is not None, "a queue has a shelf"
-    seq = arrived[0] - count
+    now, count, shelf = tx.now, len(messages), queue.shelf
+    tx.run(queries.COUNT_SENT, (count, shelf))
     rows: list[tuple[Any, ...]] = []
-    soon = 0
+    soon, after = 0, count
     for content, size, delay_s, _ in messages:
-        seq += 1
+        after -= 1
         body_id, packed = _lay_down(tx, pack(content))
-        rows.append((queue.shelf, now, seq, now + delay_s * SECOND, size, body_id, packed))
+        rows.append((now, after, now + delay_s * SECOND, size, body_id, packed, shelf))
         if delay_s * SECOND < LONGEST_POLL_MS:
             soon += 1
     if count == 1:
@@ -76,7 +73,14 @@ def put(tx: Tx, queue: Queue, messages: Sequence[Outgoing]) -> None:
     else:
         tx.many(queries.INSERT_MESSAGE, rows)
     _ring(tx, queue, soon)
-    if arrived[1] == expiry:
+    _sweep_by(tx, queue, now)
+
+
+def _sweep_by(tx: Tx, queue: Queue, sent_at: Instant) -> None:
+    """See to it that the shelf is swept when what was sent at `sent_at` expires."""
+    expiry = sent_at + queue.retention_s * SECOND
+    if queue.sweep_at is None or expiry < queue.sweep_at:
+        tx.run(queries.SWEEP_SOONER, (expiry, queue.shelf, expiry))
         tx.ring("queues.sweep")
 
 
@@ -142,7 +146,7 @@ def claim(
     claimed = []
     for sent_at, seq, received, _, first, size, source, body_id, packed in chosen:
         content = read_content(tx, body_id, packed)
-        handle = write_handle(Receipt(queue.id, shelf, sent_at, seq, nonce))
+        handle = write_handle(Receipt(queue.id, shelf, sent_at, seq, nonce, body_id or 0))
         claimed.append(Claimed(content, handle, sent_at, received + 1, first or now, source, size))
     return claimed
 
@@ -206,8 +210,7 @@ def _count_received(tx: Tx, queue: Queue, count: int, cap: int) -> None:
 def bury(tx: Tx, queue: Queue, dlq: Queue, rows: Sequence[Row]) -> None:
     """Move messages to the dead-letter queue: same id and sent time (retention keeps running), count carried on."""
     count = len(rows)
-    expiry = min(row[0] for row in rows) + dlq.retention_s * SECOND
-    arrived = tx.one(queries.COUNT_MOVED_IN, (count, expiry, expiry, dlq.shelf))
+    arrived = tx.one(queries.COUNT_MOVED_IN, (count, dlq.shelf))
     assert arrived is not None, "a queue has a shelf"
     first = arrived[0] - count + 1
     tx.many(
@@ -216,15 +219,13 @@ def bury(tx: Tx, queue: Queue, dlq: Queue, rows: Sequence[Row]) -> None:
     )
     tx.run(queries.COUNT_TO_DLQ, (count, queue.shelf))
     _ring(tx, dlq, count)
-    if arrived[1] == expiry:
-        tx.ring("queues.sweep")
+    _sweep_by(tx, dlq, min(row[0] for row in rows))
 
 
 def redrive(tx: Tx, dlq: Queue, destination: Queue, rows: Sequence[Row]) -> None:
     """Move messages out of a dead-letter queue: new id, sent time and retention (SQS guide, "DLQ redrive")."""
     count = len(rows)
-    expiry = tx.now + destination.retention_s * SECOND
-    arrived = tx.one(queries.COUNT_MOVED_IN, (count, expiry, expiry, destination.shelf))
+    arrived = tx.one(queries.COUNT_MOVED_IN, (count, destination.shelf))
     assert arrived is not None, "a queue has a shelf"
     seq = arrived[0] - count
     for row in rows:
@@ -238,8 +239,7 @@ def redrive(tx: Tx, dlq: Queue, destination: Queue, rows: Sequence[Row]) -> None
         tx.run(queries.REDRIVE, (*at, dlq.shelf, row[0], row[1]))
     tx.run(queries.COUNT_REDRIVEN, (count, dlq.shelf))
     _ring(tx, destination, count)
-    if arrived[1] == expiry:
-        tx.ring("queues.sweep")
+    _sweep_by(tx, destination, tx.now)
 
 
 def expire(tx: Tx, shelf: int, rows: Sequence[tuple[Instant, int, int | None]]) -> None:
@@ -283,11 +283,10 @@ def _delete_one(tx: Tx, queue: Queue, handle: str) -> bool:
     receipt = read_handle(handle, queue)
     if receipt.shelf != queue.shelf:  # purged since
         return False
-    row = tx.one(queries.DELETE_MESSAGE, (queue.shelf, receipt.sent_at, receipt.seq, receipt.nonce))
-    if row is None:
+    if not tx.run(queries.DELETE_MESSAGE, (queue.shelf, receipt.sent_at, receipt.seq, receipt.nonce)):
         return False
-    if row[0] is not None:
-        tx.run(queries.DELETE_BODY, (row[0],))
+    if receipt.body_id:
+        tx.run(queries.DELETE_BODY, (receipt.body_id,))
     return True
 
 
