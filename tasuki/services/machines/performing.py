@@ -58,6 +58,8 @@ class Wishes:
         try:
             answer = integration.call(self._tx, parameters, self._caller(wish))
         except DomainError as no:
+            if no.code.startswith("States."):
+                return TaskFailed(wish.frame, wish.attempt, no.code, no.message, "schedule")
             error, cause = _refusal(resource.service, integration.error_prefix, no, request_id)
             return TaskFailed(wish.frame, wish.attempt, error, cause, at)
         if resource.pattern and answer.output.get("Failures"):

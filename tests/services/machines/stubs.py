@@ -10,8 +10,8 @@ from tasuki.services.switchboard import Answer, Caller, Ending
 from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Tx
 from tasuki.testing import House, ManualClock
-from tasuki.testing.house import Builder
-from tasuki.values.config import Config
+from tasuki.testing.house import Builder, DutyBuilder
+from tasuki.values.config import Config, Image
 from tasuki.values.errors import DomainError
 
 ROLE = "arn:aws:iam::000000000000:role/machines"
@@ -50,13 +50,16 @@ class Play:
     def __init__(
         self,
         account: str = "000000000000",
+        *,
         rooms: tuple[Builder, ...] = (),
         clock: ManualClock | None = None,
         store: Callable[[House], SqliteStore] | None = None,
+        duties: tuple[DutyBuilder, ...] = (),
+        images: dict[str, Image] | None = None,
         **quotas: int,
     ) -> None:
-        config = Config(data=Path(), dev=True, account=account, quotas=quotas)
-        self.house = House(machines.room, *rooms, config=config, clock=clock, store=store)
+        config = Config(data=Path(), dev=True, account=account, memory_mib=1024, images=images or {}, quotas=quotas)
+        self.house = House(machines.room, *rooms, config=config, clock=clock, store=store, duties=duties)
         self.sqs = Stub("SQS", {"MessageId": "m-1", "MD5OfMessageBody": "5d41"})
         self.ecs = Stub("ECS", {"Tasks": [{"TaskArn": "t-1"}], "Failures": []}, handle="t")
         self.house.switchboard.integrations.setdefault("sqs:sendMessage", self.sqs)
