@@ -127,14 +127,6 @@ class TooLarge(DomainError):
     status = 413
 
 
-class HeadersTooLarge(DomainError):
-    """The headers are longer than the door is wide."""
-
-    code = "RequestHeaderFieldsTooLargeException"
-    query_code = "RequestHeaderFieldsTooLarge"
-    status = 431
-
-
 class RequestTimeout(DomainError):
     """The body did not come in time."""
 

@@ -14,21 +14,18 @@ access key is known. Every answer carries a request id; what goes wrong inside i
 `runtime/node.py` builds it: `application(Door(...))`, served through `wire.settings`.
 """
 
-import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from tasuki.protocol.body import Body, Deadline
 from tasuki.protocol.call import Call
 from tasuki.protocol.dispatch import Bell, Client, ClientGone, Dispatch
 from tasuki.protocol.faults import (
-    HeadersTooLarge,
     InternalFailure,
     MissingToken,
-    RequestTimeout,
-    TooLarge,
     Unavailable,
     UnknownKey,
 )
@@ -82,13 +79,16 @@ class Limits:
 class Door:
     """All that the front door depends on. `config.port` is the port that is really bound."""
 
-    table: Mapping[str, Operations]
+    config: Config
+    operations: Mapping[str, Operations]
+    """By botocore's service names."""
     store: Store
     bell: Bell
-    house_time: Clock
-    real_time: Clock
+    clock: Clock
+    """House time: what long polls wait by."""
+    real_clock: Clock
+    """Never moved: what signatures are held against."""
     chance: Chance
-    config: Config
     credential: CredentialLookup
     limits: Limits = field(default_factory=Limits)
 
@@ -106,11 +106,14 @@ class _Application:
         self._limits = door.limits
         self._gate = Gate(door.config)
         self._verifier = Verifier()
-        self._resolver = Resolver(door.table)
+        self._deadline = Deadline(door.limits.body_timeout_s)
+        # Request ids are shaped like UUIDs and unique; nobody needs them to be unguessable.
+        self._prefix, self._count = door.chance.uuid()[:24], 0
+        self._resolver = Resolver(door.operations)
         self._dispatch = Dispatch(
             door.store,
             door.bell,
-            door.house_time,
+            door.clock,
             manual_clock=door.config.clock == "manual",
             in_flight=door.config.quotas.get("requests_in_flight", door.limits.in_flight),
             long_polls=door.config.quotas.get("long_polls", door.limits.long_polls),
@@ -121,8 +124,9 @@ class _Application:
             await _lifespan(receive, send)
             return
         assert scope["type"] == "http", scope["type"]
-        request_id = self._door.chance.uuid()
-        body = _Body(receive, self._limits)
+        self._count += 1
+        request_id = f"{self._prefix}{self._count:012x}"
+        body = Body(receive, self._limits.body_bytes, self._deadline)
         try:
             reply = await self._reply(scope, body, request_id)
         except ClientGone:
@@ -132,12 +136,12 @@ class _Application:
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers(close=close)})
         await send({"type": "http.response.body", "body": reply.body})
 
-    async def _reply(self, scope: Scope, body: "_Body", request_id: str) -> Reply:
+    async def _reply(self, scope: Scope, body: Body, request_id: str) -> Reply:
         """Answer a request, whatever happens."""
         fault: Fault | None = None
         credential: Credential | None = None
         headers: dict[bytes, bytes] = {}
-        began = self._door.real_time.now() if _log.isEnabledFor(logging.DEBUG) else 0
+        began = self._door.real_clock.now() if _log.isEnabledFor(logging.DEBUG) else 0
         what = "-"
         try:
             headers = merge(scope["headers"])
@@ -145,7 +149,7 @@ class _Application:
             if scope["raw_path"] == _HEALTH and scope["method"] in {"GET", "HEAD"}:
                 return Reply(200, b"application/json", b'{"status":"ok"}', request_id)
             credential = self._claims(scope, headers)
-            stamp = self._verifier.check_time(credential, headers, self._door.real_time.now())
+            stamp = self._verifier.check_time(credential, headers, self._door.real_clock.now())
             secret, principal = await self._known(credential.access_key)
             call = Call(
                 method=scope["method"],
@@ -186,14 +190,12 @@ class _Application:
                 what,
                 reply.status,
                 len(reply.body),
-                self._door.real_time.now() - began,
+                self._door.real_clock.now() - began,
             )
         return reply
 
     def _claims(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Credential:
-        """Read who signed, from the headers only. Raises `MissingToken`, `IncompleteSignature`, `HeadersTooLarge`."""
-        if sum(map(len, headers.values())) > self._limits.header_bytes:
-            raise HeadersTooLarge(f"Headers are limited to {self._limits.header_bytes} bytes")
+        """Read who signed, from the headers only. Raises `MissingToken` or `IncompleteSignature`."""
         query: bytes = scope["query_string"]
         if query and b"x-amz-signature" in query.lower():
             raise MissingToken(_IN_QUERY)
@@ -217,48 +219,6 @@ class _Application:
         except Exception:  # noqa: BLE001 - a broken model must not hide the error itself
             _log.exception("an error could not be worded in its service's protocol")
             return lambda error, request_id: rest_fault(None, error, request_id)
-
-
-class _Body:
-    """A request's body, read once, bounded in size and time."""
-
-    __slots__ = ("_limits", "finished", "receive")
-
-    def __init__(self, receive: Receive, limits: Limits) -> None:
-        self.receive = receive
-        self.finished = False
-        self._limits = limits
-
-    async def read(self, headers: Mapping[bytes, bytes]) -> bytes:
-        """Answer the whole body. Raises `TooLarge`, `RequestTimeout`, or `ClientGone`."""
-        length = headers.get(b"content-length")
-        if length is None and b"transfer-encoding" not in headers:
-            self.finished = True
-            return b""
-        limit = self._limits.body_bytes
-        if length is not None and (len(length) > 12 or not length.isdigit() or int(length) > limit):
-            raise TooLarge(f"Request bodies are limited to {limit} bytes")
-        try:
-            async with asyncio.timeout(self._limits.body_timeout_s):
-                return await self._rest(limit)
-        except TimeoutError:
-            raise RequestTimeout("The request's body did not arrive in time") from None
-
-    async def _rest(self, limit: int) -> bytes:
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone
-            chunk: bytes = message.get("body", b"")
-            size += len(chunk)
-            if size > limit:
-                raise TooLarge(f"Request bodies are limited to {limit} bytes")
-            if not message.get("more_body", False):
-                self.finished = True
-                return b"".join([*chunks, chunk]) if chunks else chunk
-            chunks.append(chunk)
 
 
 def _has_body(pairs: list[tuple[bytes, bytes]]) -> bool:

@@ -5,7 +5,7 @@ read by shape: lists count `Name.1` (flattened) or `Name.member.1`, maps `Name.1
 
 Out: `<ActionResponse xmlns="..."><ActionResult>...</ActionResult><ResponseMetadata>...`; errors in an
 `<ErrorResponse>`. Recorded from AWS: SQS ends "The specified queue does not exist" with " for this wsdl version."
-here and only here.
+here and only here: an error with a longer text for this protocol has it in `query_message`.
 """
 
 import base64
@@ -26,8 +26,6 @@ FIELDS_MAX = 20_000
 _DEPTH_MAX = 32
 _XML = b"text/xml"
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-_NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 
 Tree = dict[str, Any]
 
@@ -186,13 +184,12 @@ def escape(text: str) -> str:
 
 def query_fault(service: Service | None, error: DomainError, request_id: str) -> Reply:
     """Write an error; `service` is None when it is not known yet who was meant."""
-    code, message = error.query_code or error.code, error.message
+    code = error.query_code or error.code
+    message: str = getattr(error, "query_message", error.message)
     if service is not None:
         shape = service.error(error.code)
         if shape is not None and shape.code and error.query_code is None:
             code = shape.code
-        if code == _NO_QUEUE and not message.endswith("for this wsdl version."):
-            message = f"{message.rstrip('.')} for this wsdl version."
     fault = "Sender" if error.sender else "Receiver"
     space = service.xml_namespace if service is not None else "http://webservices.amazon.com/AWSFault/2005-15-09"
     inside = f"<Type>{fault}</Type><Code>{escape(code)}</Code><Message>{escape(message)}</Message>"

@@ -109,6 +109,8 @@ class Resolver:
     def _query(self, service: Service, fields: dict[str, str], call: Call) -> Bound:
         older = self.models.service(service.name, "query")
         if older is None:
+            if service.name not in self._table:
+                raise NotOffered(f"Tasuki doesn't offer the service '{service.signing_name}'")
             raise UnknownOperation(f"The service '{service.signing_name}' doesn't speak the query protocol")
         name = fields.get("Action")
         if not name:

@@ -91,7 +91,7 @@ class Verifier:
     """Checks signatures; keeps the derived keys of the day."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[str, bytes, str, str], bytes] = {}
+        self._keys: dict[tuple[str, bytes, str, str], _Key] = {}
         self._last_time: tuple[bytes, Instant] = (b"", 0)
 
     def check_time(self, credential: Credential, headers: Mapping[bytes, bytes], now: Instant) -> bytes:
@@ -145,21 +145,39 @@ class Verifier:
             scope,
             hashlib.sha256(b"\n".join(lines)).hexdigest().encode(),
         )
-        expected = hmac.digest(self._key(credential, secret), to_sign, "sha256").hex().encode()
+        expected = self._key(credential, secret).sign(to_sign).encode()
         if not hmac.compare_digest(expected, credential.signature):
             raise InvalidSignature(_MISMATCH)
 
-    def _key(self, credential: Credential, secret: str) -> bytes:
+    def _key(self, credential: Credential, secret: str) -> "_Key":
         name = (secret, credential.date, credential.region, credential.service)
         key = self._keys.get(name)
         if key is None:
-            key = b"AWS4" + secret.encode()
+            derived = b"AWS4" + secret.encode()
             for part in (credential.date, credential.region.encode(), credential.service.encode(), b"aws4_request"):
-                key = hmac.digest(key, part, "sha256")
+                derived = hmac.digest(derived, part, "sha256")
             if len(self._keys) >= _KEYS_KEPT:
                 self._keys.clear()
-            self._keys[name] = key
+            key = self._keys[name] = _Key(derived)
         return key
+
+
+class _Key:
+    """A derived key with both halves of HMAC (RFC 2104) begun: a copy of those costs a quarter of a new HMAC."""
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, key: bytes) -> None:
+        block = key.ljust(64, b"\0")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+
+    def sign(self, text: bytes) -> str:
+        """Answer the signature in hexadecimal digits."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(text)
+        outer.update(inner.digest())
+        return outer.hexdigest()
 
 
 def canonical_path(path: bytes) -> bytes:

@@ -20,33 +20,36 @@ _log = logging.getLogger("tasuki.door")
 
 
 def settings(door: Door, **options: Any) -> uvicorn.Config:
-    """The configuration of a uvicorn server for this door. `options` (say, `fd=...`) go to uvicorn as they are."""
-    return uvicorn.Config(
-        application(door),
-        http=_wire(door.limits, dev=door.config.dev),
-        loop="uvloop",
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
+    """The configuration of a uvicorn server for this door. `options` go before ours."""
+    ours: dict[str, Any] = {
+        "host": door.config.host,
+        "port": door.config.port,
+        "http": connections(door.limits, dev=door.config.dev),
+        "loop": "uvloop",
+        "ws": "none",
+        "lifespan": "off",
+        "interface": "asgi3",
         # The peer is who it is; nobody stands in front of us and speaks for others.
-        proxy_headers=False,
-        server_header=False,
-        access_log=False,
-        log_config=None,
-        timeout_keep_alive=door.limits.keep_alive_s,
-        **{"host": door.config.host, "port": door.config.port, "backlog": 1024, **options},
-    )
+        "proxy_headers": False,
+        "server_header": False,
+        "date_header": False,
+        "access_log": False,
+        "log_config": None,
+        "backlog": 1024,
+        "timeout_keep_alive": door.limits.keep_alive_s,
+    }
+    return uvicorn.Config(application(door), **{**ours, **options})
 
 
-def _wire(limits: Limits, *, dev: bool) -> type[asyncio.Protocol]:
-    """The protocol class for these limits; uvicorn makes one object per connection."""
+def connections(limits: Limits, *, dev: bool) -> type["Wire"]:
+    """The protocol class with these limits; uvicorn makes one object of it per connection."""
 
-    class Bound(Wire):
+    class Bounded(Wire):
         """A `Wire` that knows its limits."""
 
-    Bound.limits = limits
-    Bound.dev = dev
-    return Bound
+    Bounded.limits = limits
+    Bounded.dev = dev
+    return Bounded
 
 
 class Wire(HttpToolsProtocol):
@@ -57,6 +60,7 @@ class Wire(HttpToolsProtocol):
 
     _in_headers = True
     _pending = 0
+    _chunk = 0
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -79,8 +83,9 @@ class Wire(HttpToolsProtocol):
         """Count what belongs to headers that have not ended yet."""
         if self.transport.is_closing():
             return
+        self._chunk = len(data)
         super().data_received(data)
-        if not self._in_headers:
+        if not self._in_headers or self.transport.is_closing():
             return
         self._pending += len(data)
         if self._pending > self.limits.header_bytes:
@@ -98,7 +103,19 @@ class Wire(HttpToolsProtocol):
         """The headers are there: from here the application bounds the request."""
         self._in_headers = False
         self._disarm()
+        limit = self.limits.header_bytes
+        if (
+            self._pending + self._chunk > limit
+            and sum(len(n) + len(v) for n, v in self.headers) + len(self.url) > limit
+        ):
+            self._refuse(b"431 Request Header Fields Too Large", "The headers are too large")
+            raise ValueError("the headers are too large")  # ends the parser; see send_400_response
         super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that this was no HTTP, unless the connection has had its answer already."""
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
 
     def _arm(self) -> None:
         self._deadline = self.loop.call_later(self.limits.header_timeout_s, self._too_slow)
