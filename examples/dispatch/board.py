@@ -7,9 +7,13 @@ from typing import Any
 
 from dispatch.stage import Stage
 from tasuki.cli.pages import describe_tasks, task_arns
+from tasuki.cli.screen import show_table
 from tasuki.cli.tasks import pid_of
 from tasuki.runtime.clock import SystemClock
 from tasuki.values.instant import Instant, from_datetime
+
+LEFT_COLUMNS = 5
+"""Of the final table: names to the left, figures to the right."""
 
 
 @dataclass
@@ -161,6 +165,8 @@ class Screen:
         for job in self._board.jobs:
             now = job.state
             if now == "running":
+                if not job.pid:
+                    continue  # between two looks it has ended
                 now += f" as {revision(job.attempts[-1])}, pid {job.pid}"
             if now != self._shown.get(job.id, "to come"):
                 self._shown[job.id] = now
@@ -185,14 +191,17 @@ class Screen:
 
     def table(self, rows: list[dict[str, str]]) -> None:
         """Show the final table."""
+        if not self._wants_live:
+            show_table(rows, tuple(rows[0]), empty="")
+            return
         from rich import box
         from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD)
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
         for at, name in enumerate(rows[0]):
-            table.add_column(name, justify="left" if at < 6 else "right", no_wrap=True)
+            table.add_column(name, justify="left" if at < LEFT_COLUMNS else "right")
         for row in rows:
-            table.add_row(*row.values(), style="" if row["outcome"].startswith("ok") else "red")
+            table.add_row(*row.values(), style="" if row["outcome"] in {"ok", "caught"} else "red")
         self._console.print(table)
 
 

@@ -7,12 +7,15 @@ at work when it comes back, as the same process.
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import psutil
 
 from dispatch import engines, stage
 from dispatch.board import Board, Job, Screen, exit_code, revision
+from dispatch.proof import prove
 from dispatch.reckoning import reckon
 from tasuki.cli import screen as output
 from tasuki.cli.complaints import Code, Complaint
@@ -24,6 +27,8 @@ from tasuki.runtime.clock import SystemClock
 INSTANCES = ("X-n101-k25", "X-n106-k14", "X-n110-k13", "X-n115-k10", "X-n120-k6", "X-n125-k30")
 LATE = "job-3"
 """Its input arrives after it does: the first attempt fails, the machine's Retry runs it again."""
+Begun: TypeAlias = tuple[str, psutil.Process]
+"""A task's ARN and its process."""
 PATIENCE_S = 60
 """How much longer than its search a job may take before it counts as lost."""
 
@@ -95,14 +100,27 @@ class Story:
         runners = [job for job in self.jobs[:half] if job.fate == "result" and job.id != LATE]
         self._until(lambda: self._late_ran() and all(job.running for job in runners), "the first jobs run", 60)
         self.stage.deploy("2")
-        before = {job.id: (job.attempts[-1]["taskArn"], job.pid) for job in self.jobs if job.running}
+        before = self._at_work(runners)
         self.say(
             f"Deployed release 2: two task revisions, the machine, the pipe. {len(before)} tasks run on what they began with."
         )
-        self._crash(runners) if self.options.crash else self._restart(before)
+        if self.options.crash:
+            self._crash(runners)
+        else:
+            self._restart(before)
         self._send(self.jobs[half:])
         longest = max(job.seconds for job in self.jobs)
         self._until(lambda: all(job.ended for job in self.jobs), "all jobs end", longest * 3 + PATIENCE_S)
+        self._finished_as_begun(before, self.jobs[half:])
+
+    def _at_work(self, jobs: list[Job]) -> dict[str, Begun]:
+        """Answer what runs now: each job's task, and its process with the time it was born."""
+        found = {}
+        for job in jobs:
+            if job.running and job.pid:
+                with suppress(psutil.NoSuchProcess):
+                    found[job.id] = (job.attempts[-1]["taskArn"], psutil.Process(job.pid))
+        return found
 
     def _send(self, jobs: list[Job]) -> None:
         for job in jobs:
@@ -138,61 +156,66 @@ class Story:
         self.say(f"{LATE} failed: {name}.vrp was not there yet. It is now; the machine's Retry will find it.")
         shutil.copy(stage.HERE / "instances" / f"{name}.vrp", self.instances)
 
-    def _restart(self, before: dict[str, tuple[str, int | None]]) -> None:
+    def _restart(self, before: dict[str, Begun]) -> None:
         """Stop the node as an upgrade does, and start it again."""
         old = self.node.pid
         self.node.stop()
-        alive = [pid for _, pid in before.values() if pid and psutil.pid_exists(pid)]
+        alive = [process.pid for _, process in before.values() if process.is_running()]
         self.say(
             f"The node (pid {old}) is stopped with SIGTERM. {len(alive)} tasks go on without it: pids {_list(alive)}."
         )
         self.node.start()
         self.say(f"The node is back, pid {self.node.pid}.")
-        self.board.look(self.stage)
-        self._same(before)
+        self._adopted(before)
 
     def _crash(self, runners: list[Job]) -> None:
         """Kill the node while two tasks run; start it when one of them has ended in its absence."""
         short, long = min(runners, key=lambda job: job.seconds), max(runners, key=lambda job: job.seconds)
         self.board.look(self.stage)
-        kept = {long.id: (long.attempts[-1]["taskArn"], long.pid)}
-        if not (short.running and long.running and short.pid and long.pid):
+        both = self._at_work([short, long])
+        if len(both) < 2:
             raise Complaint(
-                f"{short.id} and {long.id} were to run by now", hint="this machine is slow: give more --seconds"
+                f"{short.id} and {long.id} were to run now", hint="this machine is slow: give more --seconds"
             )
-        adopted = psutil.Process(long.pid)
-        old, born = self.node.pid, adopted.create_time()
+        ending, staying = both[short.id][1], both[long.id][1]
+        old = self.node.pid
         self.node.kill()
-        self.say(
-            f"The node (pid {old}) is killed with SIGKILL. {short.id} (pid {short.pid}) and {long.id} (pid {long.pid}) run on."
-        )
-        _gone(short.pid, short.seconds + PATIENCE_S)
-        self.say(
-            f"{short.id} (pid {short.pid}) has ended, with no node to see it. {long.id} (pid {long.pid}) is still at work."
-        )
+        names = f"{short.id} (pid {ending.pid}) and {long.id} (pid {staying.pid})"
+        self.say(f"The node (pid {old}) is killed with SIGKILL. {names} run on.")
+        _gone(ending, short.seconds + PATIENCE_S)
+        self.say(f"{short.id} has ended, with no node to see it. {long.id} is still at work.")
         self.node.start()
         self.say(f"The node is back, pid {self.node.pid}.")
+        self._adopted({long.id: both[long.id]})
         self._until(lambda: bool(short.results), f"{short.id} is settled", 30)
-        self._check(
-            exit_code(short.attempts[-1]) == 0 and len(short.tasks) == 1,
-            f"{short.id}: its exit code 0 was not lost, and it ran once",
-        )
-        self._check(
-            adopted.is_running() and adopted.create_time() == born,
-            f"{long.id}: still the same process, pid {adopted.pid}",
-        )
-        self._same(kept)
+        kept = exit_code(short.attempts[-1]) == 0 and len(short.tasks) == 1
+        self._check(kept, f"{short.id}: ended while the node was down; its exit code 0 was not lost, and it ran once")
 
-    def _same(self, before: dict[str, tuple[str, int | None]]) -> None:
-        """Prove that what ran before is the same task and the same process now."""
+    def _adopted(self, before: dict[str, Begun]) -> None:
+        """Prove that what ran before is the same task and the same process now: one job was to last that long."""
+        self.board.look(self.stage)
+        proved = len(self.proofs)
         for job in self.jobs:
             if job.id in before and job.running:
-                arn, pid = before[job.id]
-                last = job.attempts[-1]
+                arn, process = before[job.id]
+                same = job.attempts[-1]["taskArn"] == arn and job.pid == process.pid and process.is_running()
+                self._check(same, f"{job.id}: adopted, still pid {process.pid}, still {revision(job.attempts[-1])}")
+        self._check(len(self.proofs) > proved, "a task was at work before, during and after the node's absence")
+
+    def _finished_as_begun(self, before: dict[str, Begun], later: list[Job]) -> None:
+        """Prove that the deploy disturbed nobody, and that those who came later got what it brought."""
+        for job in self.jobs:
+            if job.id in before and job.results:
+                arn, process = before[job.id]
+                once = list(job.tasks) == [arn] and prove(self.results / f"{job.id}.json").pid == process.pid
                 self._check(
-                    last["taskArn"] == arn and job.pid == pid,
-                    f"{job.id}: adopted, pid {pid} as before, still {revision(last)}",
+                    once and _releases(job) == ("1", "1", "1"),
+                    f"{job.id}: one run, pid {process.pid}, all of release 1",
                 )
+        fresh = [job for job in later if job.results]
+        self._check(
+            all(_releases(job) == ("2", "2", "2") for job in fresh), f"{len(fresh)} later jobs: all of release 2"
+        )
 
     def _check(self, holds: bool, text: str) -> None:
         if not holds:
@@ -202,6 +225,8 @@ class Story:
 
     def _leave(self) -> None:
         """Leave nothing running behind: tasks outlive a node, so they are stopped first."""
+        if not self.node.running:
+            return
         try:
             ecs = self.node.reach.client("ecs")
             for arn in ecs.list_tasks(desiredStatus="RUNNING")["taskArns"]:
@@ -217,8 +242,7 @@ def _jobs(options: Options) -> list[Job]:
         Job(f"job-{at + 1}", "v1" if at % 2 == 0 else "v2", INSTANCES[at % len(INSTANCES)], options.seconds)
         for at in range(options.jobs)
     ]
-    if options.crash:
-        regular[1].seconds = options.seconds * 3
+    regular[1].seconds = options.seconds * 3  # so long that it is at work before, during and after the node's absence
     half = options.jobs - options.jobs // 2
     odd = [
         Job("job-v9", "v9", INSTANCES[0], options.seconds, fate="failure"),
@@ -231,13 +255,19 @@ def _instance_of(jobs: list[Job], wanted: str) -> str:
     return next(job.instance for job in jobs if job.id == wanted)
 
 
-def _gone(pid: int, within_s: int) -> None:
+def _releases(job: Job) -> tuple[str, str, str]:
+    """Answer which release of the task definition, the machine and the pipe a job met."""
+    told = job.results[0]
+    return str(told["taskDefinitionArn"]).rpartition(":")[2], told["machineRelease"], told["pipeRelease"]
+
+
+def _gone(process: psutil.Process, within_s: int) -> None:
     """Wait until a process has ended. Raises `Complaint` when it does not."""
     clock = SystemClock()
     end = clock.now() + within_s * 1000
-    while psutil.pid_exists(pid):
+    while process.is_running():
         if clock.now() > end:
-            raise Complaint(f"process {pid} did not end within {within_s} s")
+            raise Complaint(f"process {process.pid} did not end within {within_s} s")
         pause(0.05)
 
 

@@ -49,6 +49,11 @@ class OwnNode:
         return self._process.pid
 
     @property
+    def running(self) -> bool:
+        """Tell whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def url(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
