@@ -14,6 +14,7 @@ again: it stops with ECS's infrastructure code, and the machine's Retry decides.
 """
 
 import asyncio
+import hashlib
 import logging
 import platform
 from collections import deque
@@ -24,12 +25,20 @@ from tasuki.runners.runner import Runner, StartFailed
 from tasuki.runtime.bell import Bell
 from tasuki.services.switchboard import Switchboard
 from tasuki.services.tasks import attending, polls, setting_of
-from tasuki.store.store import Store
+from tasuki.store import pages
+from tasuki.store.store import Store, Tx
 from tasuki.values.attempts import Key, Launch, Report
 from tasuki.values.config import Config
 from tasuki.values.instant import Clock, Instant
 
 log = logging.getLogger("tasuki.tasks")
+
+
+def house_id(tx: Tx) -> str:
+    """Answer the store's own id, which its folder of tasks bears: another store's tasks are never adopted."""
+    row = tx.one(pages.SECRET)
+    assert row is not None, "the first migration makes it"
+    return hashlib.sha256(f"tasks of {row[0]}".encode()).hexdigest()[:32]
 
 
 class Attendant:

@@ -144,5 +144,3 @@ EXPIRED = "SELECT id, name FROM tasks WHERE stopped_at IS NOT NULL AND stopped_a
 FORGET = "DELETE FROM tasks WHERE id = ?"
 # Forget the tokens of long ago.
 FORGET_TOKENS = "DELETE FROM task_tokens WHERE created_at <= ?"
-# The id of this store, which its folder of tasks must bear.
-HOUSE_ID = "SELECT value FROM house WHERE name = 'page_secret'"
