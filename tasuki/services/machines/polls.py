@@ -3,6 +3,7 @@
 from tasuki.engine.events import Continued, Event, Started, TimerFired
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import unpack_event
+from tasuki.services.machines.retention import OWNER, forget_ended
 from tasuki.services.machines.running import Run, load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
@@ -85,10 +86,16 @@ def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
 
 
 def fire(tx: Tx, setting: Setting, key: str) -> None:
-    """A frame's deadline has come, or seemed to: its timer row is taken, the engine looks again."""
-    execution, _, frame = key.partition(":")
-    run = load(tx, setting, int(execution))
+    """A frame's deadline has come, or seemed to: its timer row is taken, the engine looks again.
+
+    `key`: `EXECUTION:FRAME`, or the one of the room's own (retention.py).
+    """
+    owner, _, place = key.partition(":")
+    if owner == OWNER:
+        forget_ended(tx, setting, int(place))
+        return
+    run = load(tx, setting, int(owner))
     if run is None:
         return
-    run.fired = int(frame)
-    proceed(tx, setting, run, (TimerFired(int(frame)),))
+    run.fired = int(place)
+    proceed(tx, setting, run, (TimerFired(int(place)),))

@@ -86,6 +86,13 @@ OPEN_EXECUTIONS = (
 OPEN_COUNT = "SELECT count(*) FROM executions WHERE status = 'RUNNING'"
 # Whether a machine still has an open one.
 ANY_OPEN = "SELECT 1 FROM executions WHERE machine = ? AND status = 'RUNNING' LIMIT 1"
+# Executions in the order of their starts, for forgetting; the newest stays, so that no id is given twice.
+EXECUTIONS_AFTER = (
+    "SELECT id, started_at, stopped_at FROM executions "
+    "WHERE id > ? AND id < (SELECT max(id) FROM executions) ORDER BY id LIMIT ?"
+)
+# Forget one.
+DROP_EXECUTION = "DELETE FROM executions WHERE id = ?"
 # Where an execution stands after a unit.
 SAVE_EXECUTION = (
     "UPDATE executions SET status = ?, output = ?, error = ?, cause = ?, stopped_at = ?, deadline = ?, last_event = ?, "
@@ -134,6 +141,9 @@ DROP_RESULTS = "DELETE FROM results WHERE execution = ?"
 ADD_CHUNK = "INSERT INTO history (execution, first, count, body) VALUES (?, ?, ?, ?)"
 # The chunk that holds an event, or the nearest before it.
 CHUNK_AT = "SELECT first, count, body FROM history WHERE execution = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+
+# Forget an execution's history.
+DROP_HISTORY = "DELETE FROM history WHERE execution = ?"
 
 # -- inbox and ready -----------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from tasuki.services.machines.queries import OPEN_COUNT
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.config import Config
+from tasuki.values.instant import DAY
 
 ROOM = "machines"
 OPEN_EXECUTIONS = 1_000_000
@@ -13,6 +14,8 @@ OPEN_EXECUTIONS = 1_000_000
 EXECUTION_BYTES = 256 << 20
 """Documents in one execution's history; AWS bounds only their number (25,000 events)."""
 STATE_MACHINES = 10_000
+EXECUTION_DAYS = 90
+"""How long an ended execution can be read (Step Functions quotas, "execution history retention")."""
 
 
 class Setting:
@@ -23,6 +26,7 @@ class Setting:
         self.switchboard = switchboard
         self.definitions = Definitions()
         self.execution_bytes = config.quotas.get("execution_bytes", EXECUTION_BYTES)
+        self.kept_ms = config.quotas.get("execution_days", EXECUTION_DAYS) * DAY
         self.state_machines = config.quotas.get("state_machines", STATE_MACHINES)
         self._open_executions = config.quotas.get("open_executions", OPEN_EXECUTIONS)
         self._headroom = 0
