@@ -21,6 +21,9 @@ from typing import Any, Protocol
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
 
+READY_AT_ONCE = 200
+"""How many READY frames one step can serve: no more than it may make transitions."""
+
 
 class Phase(StrEnum):
     """What a frame is doing."""
@@ -99,7 +102,10 @@ class FrameSource(Protocol):
         """Answer the saved open frames below `parent`, by id."""
 
     def ready(self) -> list[Frame]:
-        """Answer the saved frames whose phase is READY, in any order (asked for on `Continued`)."""
+        """Answer the saved frames whose phase is READY (asked for on `Continued`).
+
+        The first `READY_AT_ONCE` by id are enough: a step cannot serve more, and the engine asks again.
+        """
 
     def results(self, parent: int) -> list[tuple[int, Doc]]:
         """Answer the saved results of `parent`'s finished children, as (index, output)."""
@@ -141,6 +147,8 @@ class Frames:
     def __init__(self, source: FrameSource | None = None) -> None:
         self._source: FrameSource = source or NoFrames()
         self._here: dict[int, Frame] = {}
+        self._below: dict[int, set[int]] = {}
+        """The ids of what is here, by parent."""
         self._saved: set[int] = set()
         self._gone: set[int] = set()
         self.changed: set[int] = set()
@@ -170,12 +178,15 @@ class Frames:
 
     def open(self, frame: Frame) -> None:
         """Add a new frame."""
-        self._here[frame.id] = frame
+        self._put(frame)
         self.changed.add(frame.id)
 
     def close(self, frame: Frame) -> None:
         """A frame is over. Its children must have been closed before."""
         self._here.pop(frame.id, None)
+        self._below.pop(frame.id, None)
+        if frame.parent is not None:
+            self._below[frame.parent].discard(frame.id)
         self.changed.discard(frame.id)
         self.counted.discard(frame.id)
         self.new_results.pop(frame.id, None)
@@ -188,19 +199,26 @@ class Frames:
         if parent in self._saved:
             for frame in self._source.children(parent):
                 self._arrive(frame)
-        return sorted((f for f in self._here.values() if f.parent == parent), key=lambda f: f.index)
+        return sorted((self._here[number] for number in self._below.get(parent, ())), key=lambda f: f.index)
 
-    def ready(self) -> list[Frame]:
-        """Answer all READY frames, the one that has been quiet the longest first: nobody starves."""
-        for frame in self._source.ready():
+    def ready(self) -> tuple[list[Frame], bool]:
+        """Answer READY frames, the one that has been quiet the longest first, and whether there may be more of them."""
+        saved = self._source.ready()
+        for frame in saved:
             self._arrive(frame)
-        return sorted((f for f in self._here.values() if f.phase is Phase.READY), key=lambda f: (f.last_event, f.id))
+        ready = [frame for frame in self._here.values() if frame.phase is Phase.READY]
+        return sorted(ready, key=lambda f: (f.last_event, f.id)), len(saved) >= READY_AT_ONCE
 
     def _arrive(self, frame: Frame) -> None:
         """Take in a saved frame, unless it is here already (and newer) or gone."""
         if frame.id not in self._here and frame.id not in self._gone:
-            self._here[frame.id] = frame
+            self._put(frame)
             self._saved.add(frame.id)
+
+    def _put(self, frame: Frame) -> None:
+        self._here[frame.id] = frame
+        if frame.parent is not None:
+            self._below.setdefault(frame.parent, set()).add(frame.id)
 
     def finish_child(self, parent: int, index: int, output: Doc) -> None:
         """Keep the result of a finished child until the join."""

@@ -113,8 +113,8 @@ def _apply(turn: Turn, event: Event) -> None:
     if isinstance(event, Started):
         _start(turn)
     elif isinstance(event, Continued):
-        for frame in turn.frames.ready():
-            turn.queue.append(frame)
+        frames, turn.more = turn.frames.ready()
+        turn.queue.extend(frames)
     elif isinstance(event, StopRequested):
         _end(turn, "ABORTED", Failure(event.error, event.cause), "The execution was stopped")
     elif isinstance(event, TimerFired) and event.frame == 0:
@@ -153,7 +153,7 @@ def _run(turn: Turn) -> bool:
             assert parent is not None, "a frame outlived its parent"
             _resume(turn, parent, happening)
         if not queue:
-            return False
+            return turn.more
         if turn.is_full():
             return True
         frame = queue.popleft()
@@ -220,8 +220,9 @@ def _overflow(turn: Turn) -> None:
 
 def _close_below(turn: Turn, frame: Frame) -> None:
     """Close a frame and all below it without a word in history; stop what runs."""
-    for child in turn.frames.children(frame.id):
-        _close_below(turn, child)
-    if frame.phase is Phase.RUNNING:
+    if frame.phase is Phase.JOINING:
+        for child in turn.frames.children(frame.id):
+            _close_below(turn, child)
+    elif frame.phase is Phase.RUNNING:
         cancel(turn, frame, turn.state(frame), "The execution ended")
     turn.close(frame)

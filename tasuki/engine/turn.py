@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from tasuki.engine.execution import Execution, Frame, Frames, Phase
+from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Phase
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
 from tasuki.language.definition import Block, Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
 from tasuki.language.errors import StatesError
@@ -17,7 +17,7 @@ from tasuki.values.instant import Instant
 if TYPE_CHECKING:
     from tasuki.engine.commands import Command
 
-MAX_TRANSITIONS = 200
+MAX_TRANSITIONS = READY_AT_ONCE
 MAX_STEP_EVENTS = 500
 MAX_STEP_BYTES = 1_048_576
 """Where a step yields: a unit stays small, whatever the machine does (HOUSE.md 9, "Units are small")."""
@@ -102,6 +102,7 @@ class Turn:
         "happenings",
         "history",
         "machine",
+        "more",
         "now",
         "output",
         "queue",
@@ -120,6 +121,8 @@ class Turn:
         """READY frames, in the order they will run."""
         self.happenings: deque[tuple[int, Happening]] = deque()
         """What children did to their parents, by the parent's id; looked at before the queue."""
+        self.more = False
+        """There may be READY frames that nobody has looked at."""
         self.transitions = 0
         self.bytes = 0
         self.weighed: Doc | None = None

@@ -15,7 +15,7 @@ from tasuki.engine.events import (
     TaskSucceeded,
     TimerFired,
 )
-from tasuki.engine.execution import Execution, Frame, Frames, Phase
+from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Phase
 from tasuki.engine.history import HistoryEvent
 from tasuki.engine.saved import pack_counts, pack_frame, unpack_frame
 from tasuki.engine.step import step
@@ -69,7 +69,14 @@ class Rows:
         return [frame for frame in self._all() if frame.parent == parent]
 
     def ready(self) -> list[Frame]:
-        return [frame for frame in self._all() if frame.phase is Phase.READY]
+        found: list[Frame] = []
+        for number in sorted(self.bodies):
+            frame = self.frame(number)
+            if frame is not None and frame.phase is Phase.READY:
+                found.append(frame)
+                if len(found) == READY_AT_ONCE:
+                    break
+        return found
 
     def results(self, parent: int) -> list[tuple[int, Doc]]:
         return [(index, Doc.of_text(text)) for index, text in self.outputs.get(parent, {}).items()]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tasuki.engine.events import Continued, Started, TimerFired
-from tasuki.engine.execution import Phase
+from tasuki.engine.execution import READY_AT_ONCE, Phase
 from tests.engine.machines import TOKEN, machine, map_, parallel, pass_, task
 from tests.engine.player import Play
 
@@ -125,3 +125,15 @@ def test_results_that_are_too_large_together_fail_the_state_that_joins_them(kind
     assert play.output["Error"] == "States.DataLimitExceeded"
     assert play.output["Cause"].startswith("The state/task 'A' returned a result")
     assert play.frames() == []
+
+
+def test_more_frames_are_ready_than_one_step_can_serve() -> None:
+    leaf = {"StartAt": "I", "States": {"I": pass_(Parameters={"at.$": "$$.Map.Item.Index"})}}
+    inner = {"StartAt": "M", "States": {"M": map_(leaf, ItemsPath="$$.Execution.Input.inner")}}
+    play = Play(machine(A=map_(inner, ItemsPath="$.outer")), {"outer": list(range(35)), "inner": list(range(12))})
+    _, ready = play.step(Started())
+    assert ready
+    assert sum(frame.phase is Phase.READY for frame in play.frames()) > READY_AT_ONCE
+    play.tell(Continued())
+    assert play.output == [[{"at": at} for at in range(12)]] * 35
+    assert play.rows.bodies == {}
