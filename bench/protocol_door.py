@@ -168,20 +168,23 @@ def over_sockets(connections: int, rounds: int) -> tuple[float, float]:
     port = listener.getsockname()[1]
     server = uvicorn.Server(settings(door(port), loop="none"))
     started = threading.Event()
+    stop: list[Any] = []
     spent: list[float] = []
 
     async def serve() -> None:
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup(sockets=[listener])
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+        stop.append(lambda: loop.call_soon_threadsafe(done.set))
         began = time.thread_time()
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        while not server.started:
-            await asyncio.sleep(0.01)
         started.set()
-        await task
+        await done.wait()
         spent.append(time.thread_time() - began)
+        await server.shutdown(sockets=[listener])
 
     def run() -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            server.capture_signals = _no_signals  # type: ignore[method-assign]
             runner.run(serve())
 
     thread = threading.Thread(target=run)
@@ -203,16 +206,10 @@ def over_sockets(connections: int, rounds: int) -> tuple[float, float]:
     took = time.perf_counter() - began
     for client in clients:
         client.close()
-    server.should_exit = True
+    stop[0]()
     thread.join()
     count = rounds * connections
     return count / took, spent[0] / count * 1e6
-
-
-def _no_signals() -> Any:
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 def models() -> None:

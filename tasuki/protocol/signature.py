@@ -92,7 +92,7 @@ class Verifier:
 
     def __init__(self) -> None:
         self._keys: dict[tuple[str, bytes, str, str], _Key] = {}
-        self._last_time: tuple[bytes, Instant] = (b"", 0)
+        self._last_time: tuple[bytes | None, Instant] = (None, 0)
 
     def check_time(self, credential: Credential, headers: Mapping[bytes, bytes], now: Instant) -> bytes:
         """Refuse a request from another time; answer the timestamp in the signature's form.

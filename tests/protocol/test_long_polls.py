@@ -1,0 +1,278 @@
+"""Long polls: they wait on the bell, lose no ring, and claim nothing for a client that left."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tasuki.protocol.http import Limits, application
+from tasuki.runtime.bell import Bell
+from tasuki.values.config import Config
+from tasuki.values.operations import NotYet, Operation, Request
+from tests.protocol.knocking import PORT, Heard, Script, ScriptedStore, StillClock, knocking, make_door, turn, written
+
+URL = "http://127.0.0.1:4566/000000000000/jobs"
+TOPIC = "queue:jobs"
+
+
+@dataclass
+class Shelf:
+    """A queue of one kind of message."""
+
+    clock: StillClock
+    messages: list[str] = field(default_factory=list)
+    wait_ms: int = 20_000
+    wake_at: int | None = None
+    looks: int = 0
+    claims: int = 0
+
+    def not_yet(self) -> NotYet:
+        return NotYet(TOPIC, self.until, self.wake_at, {})
+
+    def __post_init__(self) -> None:
+        self.until = self.clock.now() + self.wait_ms
+
+    def look(self, _tx: Any, _request: Request) -> NotYet | None:
+        self.looks += 1
+        return None if self.messages else self.not_yet()
+
+    def run(self, _tx: Any, _request: Request) -> dict[str, Any] | NotYet:
+        if not self.messages:
+            return self.not_yet()
+        self.claims += 1
+        return {"Messages": [{"MessageId": "m", "Body": self.messages.pop(0)}]}
+
+
+@dataclass
+class House:
+    shelf: Shelf
+    bell: Bell
+    clock: StillClock
+    store: ScriptedStore
+    app: Callable[..., Awaitable[None]]
+
+    def poll(self, receive: Any = None) -> "asyncio.Task[Heard]":
+        return asyncio.ensure_future(
+            knocking(self.app, written("sqs", "ReceiveMessage", {"QueueUrl": URL}), receive or hanging_on())
+        )
+
+    async def until_waiting(self, count: int = 1, topic: str = TOPIC) -> None:
+        while self.bell.waiting(topic) != count:
+            await turn()
+        for _ in range(10):
+            await turn()
+
+    def put(self, body: str) -> None:
+        self.shelf.messages.append(body)
+        self.bell.ring(TOPIC)
+
+
+def hanging_on(gone: asyncio.Event | None = None) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """A client that sends its body and then waits, until it hangs up."""
+    body = written("sqs", "ReceiveMessage", {"QueueUrl": URL}).body
+    parts = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if parts:
+            return parts.pop()
+        await (gone or asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
+def house(*, manual: bool = False, limits: Limits | None = None, **shelf: Any) -> House:
+    clock, bell, store = StillClock(), Bell(), ScriptedStore()
+    stock = Shelf(clock, **shelf)
+    door = make_door(
+        Script(),
+        operations={"sqs": {"ReceiveMessage": Operation("poll", stock.run, stock.look)}},
+        bell=bell,
+        clock=clock,
+        store=store,
+        config=Config(data=Path(), port=PORT, clock="manual" if manual else "real"),
+        limits=limits or Limits(),
+    )
+    return House(stock, bell, clock, store, application(door))
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(10):
+            await story()
+
+    asyncio.run(bounded())
+
+
+def test_what_is_there_is_answered_at_once() -> None:
+    async def story() -> None:
+        it = house(messages=["a"])
+        assert b'"Body":"a"' in (await it.poll()).body
+        assert it.store.kinds == ["read", "write"]
+
+    run(story)
+
+
+def test_a_ring_wakes_the_poll() -> None:
+    async def story() -> None:
+        it = house()
+        poll = it.poll()
+        await it.until_waiting()
+        assert "write" not in it.store.kinds
+        it.put("a")
+        assert b'"Body":"a"' in (await poll).body
+        assert it.bell.waiting(TOPIC) == 0
+
+    run(story)
+
+
+def test_a_ring_between_looking_and_waiting_is_not_lost() -> None:
+    async def story() -> None:
+        it = house()
+        poll = it.poll()
+        while not it.shelf.looks:
+            await turn()
+        it.put("a")  # looked, and not waiting yet
+        assert b'"Body":"a"' in (await poll).body
+
+    run(story)
+
+
+def test_k_rings_serve_k_polls() -> None:
+    async def story() -> None:
+        it = house()
+        polls = [it.poll() for _ in range(5)]
+        await it.until_waiting(5)
+        for n in range(5):
+            it.put(f"m{n}")
+        answers = await asyncio.gather(*polls)
+        assert sorted(heard.body.count(b"Body") for heard in answers) == [1] * 5
+
+    run(story)
+
+
+def test_the_end_of_a_poll_is_an_empty_answer() -> None:
+    async def story() -> None:
+        it = house(wait_ms=10)
+        poll = it.poll()
+        await it.until_waiting()
+        it.clock.instant = it.shelf.until
+        heard = await poll
+        assert (heard.status, heard.body) == (200, b"{}")
+
+    run(story)
+
+
+def test_a_short_poll_does_not_wait() -> None:
+    async def story() -> None:
+        it = house(wait_ms=0)
+        assert (await it.poll()).body == b"{}"
+        assert it.shelf.looks == 1
+
+    run(story)
+
+
+def test_a_message_that_becomes_visible_is_seen_without_a_ring() -> None:
+    async def story() -> None:
+        it = house()
+        it.shelf.wake_at = it.clock.now() + 5
+        poll = it.poll()
+        await it.until_waiting()
+        it.shelf.messages.append("late")
+        assert b'"Body":"late"' in (await poll).body
+
+    run(story)
+
+
+def test_a_manual_clock_moves_polls_on() -> None:
+    async def story() -> None:
+        it = house(manual=True)
+        poll = it.poll()
+        await it.until_waiting(topic="clock")
+        it.clock.instant += 5_000
+        it.bell.ring("clock", 1_000)
+        await it.until_waiting(topic="clock")
+        assert not poll.done()
+        it.clock.instant = it.shelf.until
+        it.bell.ring("clock", 1_000)
+        assert (await poll).body == b"{}"
+
+    run(story)
+
+
+def test_nothing_is_claimed_for_a_client_that_left() -> None:
+    async def story() -> None:
+        it = house()
+        gone = asyncio.Event()
+        poll = it.poll(hanging_on(gone))
+        await it.until_waiting()
+        gone.set()
+        assert (await poll).status == 0
+        assert it.bell.waiting(TOPIC) == 0
+        it.put("a")
+        assert it.shelf.claims == 0
+
+    run(story)
+
+
+def test_the_ring_of_a_client_that_left_goes_to_the_next() -> None:
+    async def story() -> None:
+        it = house()
+        gone = asyncio.Event()
+        first = it.poll(hanging_on(gone))
+        await it.until_waiting(1)
+        second = it.poll()
+        await it.until_waiting(2)
+        gone.set()
+        it.put("a")
+        assert b'"Body":"a"' in (await second).body
+        assert (await first).status == 0
+        assert it.shelf.claims == 1
+
+    run(story)
+
+
+def test_somebody_was_faster() -> None:
+    async def story() -> None:
+        it = house()
+        poll = it.poll()
+        await it.until_waiting()
+        it.store.before_write = it.shelf.messages.clear
+        it.put("a")
+        await it.until_waiting()
+        it.store.before_write = lambda: None
+        it.put("b")
+        assert b'"Body":"b"' in (await poll).body
+
+    run(story)
+
+
+def test_more_polls_than_seats_are_throttled() -> None:
+    async def story() -> None:
+        it = house(limits=Limits(long_polls=1))
+        first = it.poll()
+        await it.until_waiting()
+        heard = await it.poll()
+        assert heard.status == 403
+        assert heard.headers["x-amzn-query-error"] == "RequestThrottled;Sender"
+        it.put("a")
+        assert (await first).status == 200
+        it.put("b")
+        assert (await it.poll()).status == 200
+
+    run(story)
+
+
+def test_waiting_polls_take_no_room_from_requests() -> None:
+    async def story() -> None:
+        it = house(limits=Limits(in_flight=1))
+        first = it.poll()
+        await it.until_waiting()
+        second = it.poll()
+        await it.until_waiting(2)
+        it.put("a")
+        it.put("b")
+        assert {(await first).status, (await second).status} == {200}
+
+    run(story)
