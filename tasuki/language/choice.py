@@ -4,6 +4,7 @@ A value of the wrong type makes a comparison false, never an error (recorded, 49
 the state fail, except under IsPresent.
 """
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -12,12 +13,13 @@ from tasuki.language.errors import StatesError
 from tasuki.language.path_steps import BadPath
 from tasuki.language.paths import Path, parse_path
 from tasuki.language.timestamps import parse_timestamp
+from tasuki.values.errors import TasukiError
 
 Compare: TypeAlias = Callable[[Any, Any], bool]
 RuleTest: TypeAlias = Callable[[Scope], bool]
 
 
-class BadRule(Exception):
+class BadRule(TasukiError):
     """A choice rule that is none. `field` is where, below the rule ("" is the rule itself), the text why."""
 
     def __init__(self, field: str, message: str) -> None:
@@ -76,6 +78,7 @@ def _timestamp(value: Any) -> Any:
     return parse_timestamp(value) if isinstance(value, str) else None
 
 
+_NUMBERS = {int, float}
 _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "String": (_text, "String"),
     "Numeric": (_number, "Number"),
@@ -83,11 +86,11 @@ _KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "Timestamp": (_timestamp, "Timestamp"),
 }
 _ORDERS: dict[str, Compare] = {
-    "Equals": lambda a, b: bool(a == b),
-    "LessThan": lambda a, b: bool(a < b),
-    "GreaterThan": lambda a, b: bool(a > b),
-    "LessThanEquals": lambda a, b: bool(a <= b),
-    "GreaterThanEquals": lambda a, b: bool(a >= b),
+    "Equals": operator.eq,
+    "LessThan": operator.lt,
+    "GreaterThan": operator.gt,
+    "LessThanEquals": operator.le,
+    "GreaterThanEquals": operator.ge,
 }
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "IsNull": lambda value: value is None,
@@ -114,45 +117,45 @@ def compile_rule(rule: dict[str, Any], variables: set[str]) -> RuleTest:
     present = [name for name in rule if name in OPERATORS or name in CONNECTIVES]
     if len(present) != 1:
         raise BadRule("", f"A Choice rule must have exactly one comparison operator, not {len(present)}")
-    (operator,) = present
-    operand = rule[operator]
-    if operator in CONNECTIVES:
-        return _connect(operator, operand, variables)
+    (comparator,) = present
+    operand = rule[comparator]
+    if comparator in CONNECTIVES:
+        return _connect(comparator, operand, variables)
     variable = rule.get("Variable")
     if not isinstance(variable, str):
         raise BadRule("", "The field 'Variable' is required but was missing")
     path = _path("Variable", variable, variables)
-    if operator == "IsPresent":
+    if comparator == "IsPresent":
         finds = path.present()
-        return finds if _flag(operator, operand) else lambda scope: not finds(scope)
+        return finds if _flag(comparator, operand) else lambda scope: not finds(scope)
     read = path.bind(_variable_missing, strict=True)
-    if operator in _TYPES:
-        return _is_type(read, _TYPES[operator], _flag(operator, operand))
-    if operator == "StringMatches":
+    if comparator in _TYPES:
+        return _is_type(read, _TYPES[comparator], _flag(comparator, operand))
+    if comparator == "StringMatches":
         return _string_matches(read, operand)
-    if operator.endswith("Path"):
+    if comparator.endswith("Path"):
         if not isinstance(operand, str):
-            raise BadRule(operator, "Expected value of type String")
+            raise BadRule(comparator, "Expected value of type String")
         return _compare_paths(
-            read, _path(operator, operand, variables).bind(_variable_missing, strict=True), operator[:-4]
+            read, _path(comparator, operand, variables).bind(_variable_missing, strict=True), comparator[:-4]
         )
-    return _compare_literal(read, operator, operand)
+    return _compare_literal(read, comparator, operand)
 
 
-def _connect(operator: str, operand: Any, variables: set[str]) -> RuleTest:
-    if operator == "Not":
+def _connect(comparator: str, operand: Any, variables: set[str]) -> RuleTest:
+    if comparator == "Not":
         if not isinstance(operand, dict):
-            raise BadRule(operator, "Expected value of type Object")
-        inner = _nested(operator, operand, variables)
+            raise BadRule(comparator, "Expected value of type Object")
+        inner = _nested(comparator, operand, variables)
         return lambda scope: not inner(scope)
     if not isinstance(operand, list) or not operand:
-        raise BadRule(operator, "Value cannot be empty" if operand == [] else "Expected value of type Array")
+        raise BadRule(comparator, "Value cannot be empty" if operand == [] else "Expected value of type Array")
     tests = []
     for place, rule in enumerate(operand):
         if not isinstance(rule, dict):
-            raise BadRule(f"{operator}[{place}]", "Expected value of type Object")
-        tests.append(_nested(f"{operator}[{place}]", rule, variables))
-    if operator == "And":
+            raise BadRule(f"{comparator}[{place}]", "Expected value of type Object")
+        tests.append(_nested(f"{comparator}[{place}]", rule, variables))
+    if comparator == "And":
         return lambda scope: all(test(scope) for test in tests)
     return lambda scope: any(test(scope) for test in tests)
 
@@ -176,9 +179,9 @@ def _path(field: str, text: str, variables: set[str]) -> Path:
     return path
 
 
-def _flag(operator: str, operand: Any) -> bool:
+def _flag(comparator: str, operand: Any) -> bool:
     if not isinstance(operand, bool):
-        raise BadRule(operator, "Expected value of type Boolean")
+        raise BadRule(comparator, "Expected value of type Boolean")
     return operand
 
 
@@ -192,16 +195,24 @@ def _is_type(read: Expression, belongs: Callable[[Any], bool], wanted: bool) -> 
     return lambda scope: belongs(read(scope)) is wanted
 
 
-def _compare_literal(read: Expression, operator: str, operand: Any) -> RuleTest:
-    take, kind, compare = _COMPARISONS[operator]
+def _compare_literal(read: Expression, comparator: str, operand: Any) -> RuleTest:
+    take, kind, compare = _COMPARISONS[comparator]
     literal = take(operand)
     if literal is None:
-        raise BadRule(operator, _TIMESTAMP if kind == "Timestamp" else f"Expected value of type {kind}")
+        raise BadRule(comparator, _TIMESTAMP if kind == "Timestamp" else f"Expected value of type {kind}")
 
-    if operator in {"StringEquals", "BooleanEquals"}:
+    if comparator in {"StringEquals", "BooleanEquals"}:
         return (
             (lambda scope: read(scope) is literal) if literal in {True, False} else lambda scope: read(scope) == literal
         )
+
+    if kind == "Number":
+
+        def is_number(scope: Scope) -> bool:
+            value = read(scope)
+            return type(value) in _NUMBERS and compare(value, literal)
+
+        return is_number
 
     def test(scope: Scope) -> bool:
         value = take(read(scope))
@@ -213,8 +224,8 @@ def _compare_literal(read: Expression, operator: str, operand: Any) -> RuleTest:
 _TIMESTAMP = "String does not match RFC3339 timestamp"
 
 
-def _compare_paths(left: Expression, right: Expression, operator: str) -> RuleTest:
-    take, _, compare = _COMPARISONS[operator]
+def _compare_paths(left: Expression, right: Expression, comparator: str) -> RuleTest:
+    take, _, compare = _COMPARISONS[comparator]
 
     def test(scope: Scope) -> bool:
         mine, others = take(left(scope)), take(right(scope))

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from tasuki.language.path_filters import same_json
 from tasuki.values.chance import Chance
 from tasuki.values.documents import dumps, loads
-from tasuki.values.errors import MalformedDocument
+from tasuki.values.errors import MalformedDocument, TasukiError
 
 
-class BadArgument(Exception):
+class BadArgument(TasukiError):
     """An argument that a function cannot work with; the text says which and why."""
 
 

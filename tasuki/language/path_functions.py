@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tasuki.values.errors import TasukiError
 
-class Unanswerable(Exception):
+
+class Unanswerable(TasukiError):
     """A function that has no answer for what it was given."""
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
+from tasuki.values.errors import TasukiError
 
-class BadPath(Exception):
+
+class BadPath(TasukiError):
     """A text that is no path. Its own text says why and where."""
 
 

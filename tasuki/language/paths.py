@@ -31,6 +31,7 @@ from tasuki.language.path_steps import (
     read_steps,
 )
 from tasuki.values.documents import dumps
+from tasuki.values.errors import TasukiError
 
 Reader: TypeAlias = Callable[..., Any]
 """Takes the document, answers the value; raises `Missing`. One of an indefinite path also takes what `$` means in filters."""
@@ -39,7 +40,7 @@ Complaint: TypeAlias = Callable[["Path", Scope, str], StatesError]
 """Words an error: the path, what it was applied to, and Jayway's reason."""
 
 
-class Missing(Exception):
+class Missing(TasukiError):
     """A definite path found nothing."""
 
 
@@ -103,8 +104,19 @@ class Path:
 
     def present(self) -> Callable[[Scope], bool]:
         """Answer the test whether this path finds something, null included."""
+        names, name = self.reference or (), self.variable
+        if names and not name and all(isinstance(step, str) for step in names):
+
+            def probe(scope: Scope) -> bool:
+                node = scope.input
+                for step in names:
+                    if type(node) is not dict or step not in node:
+                        return False
+                    node = node[step]
+                return True
+
+            return probe
         read = reader(self.steps, strict=True)
-        name = self.variable
 
         def test(scope: Scope) -> bool:
             try:
