@@ -15,6 +15,7 @@ waiting is not lost. A place that was rung for but not used passes the ring on.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol
 
 from tasuki.protocol.faults import AccessDenied, QueueThrottled, Throttled, TooManyRequests
@@ -146,6 +147,7 @@ class Dispatch:
 
     async def _wait(self, operation: Operation, request: Request, client: Client, seen: NotYet) -> dict[str, Any]:
         client.watch()
+        until = seen.until  # each look names its own; the wait began with the first
         while True:
             place = _Place(self._bell, seen.topic)
             moved = _Place(self._bell, CLOCK) if self._manual_clock else None
@@ -156,8 +158,8 @@ class Dispatch:
                 answer = await self._try(operation, request, client)
                 if not isinstance(answer, NotYet):
                     return answer
-                seen = answer
-                if self._clock.now() >= seen.until:
+                seen = replace(answer, until=until)
+                if self._clock.now() >= until:
                     return seen.answer
                 used = await self._pause(seen, place, moved, client)
             finally:
