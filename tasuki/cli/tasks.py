@@ -1,6 +1,7 @@
 """`ps` and `logs`: tasks and what they wrote."""
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -102,5 +103,6 @@ def _print_from(source: Path, at: int, *, as_json: bool) -> int:
         for entry in text.decode(errors="replace").splitlines():
             screen.show_json({"log": source.name, "line": entry})
     else:
-        os.write(1, text)
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
     return at + len(text)

@@ -1,15 +1,19 @@
-"""A node for the commands, and the commands themselves, run as a user runs them: as processes."""
+"""A node for the commands, and the commands themselves."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import pytest
 
+from tasuki.cli.main import main
 from tasuki.cli.own_node import OwnNode
 from tasuki.cli.reach import Reach
 
@@ -29,17 +33,20 @@ command = ["sh", "-c", "echo at it; read go < $GATE; echo through"]
 
 
 def run(*words: str, environment: dict[str, str] | None = None, stdin: str = "", cwd: Path | None = None) -> Done:
+    """Run a command in this process: what it does is the same, and the imports are paid for once."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TASUKI_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "tasuki.cli.main", *words],
-        env=clean | (environment or {}),
-        input=stdin,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with ExitStack() as stack:
+        stack.enter_context(patch.dict(os.environ, clean | (environment or {}), clear=True))
+        stack.enter_context(patch.object(sys, "argv", ["tasuki", *words]))
+        stack.enter_context(patch.object(sys, "stdin", io.StringIO(stdin)))
+        stack.enter_context(redirect_stdout(out))
+        stack.enter_context(redirect_stderr(err))
+        stack.enter_context(chdir(cwd or Path.cwd()))
+        with pytest.raises(SystemExit) as ended:
+            main()
+    said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return subprocess.CompletedProcess(list(words), int(ended.value.code or 0), said, complained)
 
 
 def decoded(done: Done) -> Any:

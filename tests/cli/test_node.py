@@ -22,7 +22,13 @@ pytestmark = pytest.mark.clients
 
 def up(data: Path, *words: str, port: int | None = None) -> "subprocess.CompletedProcess[str]":
     """Run a node that is not expected to start."""
-    return run("up", "--data", str(data), "--port", str(port or free_port()), *words)
+    return subprocess.run(
+        [sys.executable, "-m", "tasuki.cli.main", "up", "--data", data, "--port", str(port or free_port()), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_up_prints_one_ready_line_and_ends_with_sigterm(tmp_path: Path) -> None:
