@@ -11,6 +11,7 @@ from typing import NoReturn
 from tasuki.runners.tree import Cgroups, Limited
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_SIGNALS = tuple(n for n in range(1, 32) if n not in {signal.SIGKILL, signal.SIGSTOP})
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -25,7 +26,7 @@ def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int) 
     code = 127
     try:
         signal.set_wakeup_fd(-1)
-        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)  # what the forkserver or Python ignores, a task does not
         os.setsid()
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

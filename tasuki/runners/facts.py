@@ -16,6 +16,7 @@ from typing import Any
 PROTOCOL = 1
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
 ESSENTIAL_EXITED = "Essential container in task exited"
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _LOST_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
 
@@ -82,13 +83,23 @@ def sync_folder(path: str) -> None:
 
 
 def fence(folder: str, tree: dict[str, Any]) -> bool:
-    """Create `started` with its content, or find that somebody was faster. Durable on return."""
-    draft = f"{folder}/.started.{os.getpid()}"
+    """Create `started` with its content, or find that somebody was faster. Durable on return.
+
+    By link(2): the name and all of its content appear at once. Where a file system has no links, by O_EXCL.
+    """
+    name, draft = f"{folder}/started", f"{folder}/.started.{os.getpid()}"
     write(draft, tree)
     try:
-        os.link(draft, f"{folder}/started")
+        os.link(draft, name)
     except FileExistsError:
         return False
+    except OSError as bad:
+        if bad.errno not in _NO_LINKS:
+            raise
+        try:
+            write(name, tree, os.O_EXCL)
+        except FileExistsError:
+            return False
     finally:
         os.unlink(draft)
     for place in (folder, f"{folder}/..", f"{folder}/../.."):
@@ -96,9 +107,9 @@ def fence(folder: str, tree: dict[str, Any]) -> bool:
     return True
 
 
-def write(name: str, tree: dict[str, Any]) -> None:
+def write(name: str, tree: dict[str, Any], how: int = os.O_TRUNC) -> None:
     """Write a file of ours (mode 0600), forced to disk."""
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
     try:
         os.write(fd, json.dumps(tree).encode())
         os.fsync(fd)
@@ -107,12 +118,14 @@ def write(name: str, tree: dict[str, Any]) -> None:
 
 
 def read(path: str) -> dict[str, Any] | None:
-    """Read a fact; None when it is not there."""
+    """Read a fact; None when it is not there, empty when it was not written to its end (see `fence` without links)."""
     try:
         with open(path, "rb") as file:
             tree = json.load(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except ValueError:
+        return {}
     assert isinstance(tree, dict)
     return tree
 

@@ -239,13 +239,17 @@ class ProcessRunner:
             return None if said is None else _report(key, said)
         started = facts.read(f"{place}/started")
         if started is None:
-            facts.fence(place, {"protocol": facts.PROTOCOL, "tombstone": True})
+            try:
+                facts.fence(place, {"protocol": facts.PROTOCOL, "tombstone": True})
+            except OSError:
+                attempt.waits = True  # a full disk: nothing is decided until this can be written
+                return None
             self.watch(key)  # whoever was faster, the fence stands now
             return self._examine(key, attempt)
         if "tombstone" in started:
             attempt.ended = Report(key, "never")
             return attempt.ended
-        alive = started["boot"] == facts.boot_id() and facts.start_ticks(started["pid"]) == started["ticks"]
+        alive = started.get("boot") == facts.boot_id() and facts.start_ticks(started["pid"]) == started["ticks"]
         if not alive and not sweep(key, self._cgroup(key)):
             attempt.sweeping = True
             return None

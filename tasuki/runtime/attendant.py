@@ -81,6 +81,7 @@ class Attendant:
         while self._to_start:
             await self._start(self._to_start[0])
             self._to_start.popleft()
+            await asyncio.sleep(0)  # others' turn: a burst is no reason to keep them waiting
         await self._remove_expired()
         self._be_patient()
         return self._clock.now() if busy else self._runner.due

@@ -1,5 +1,6 @@
 """P4: a running task outlives the node, is adopted with the same pid, and is never run twice."""
 
+import errno
 import os
 import select
 import shutil
@@ -66,6 +67,39 @@ def test_the_fence_has_one_winner(tmp_path: Path) -> None:
     assert facts.fence(str(place), {"pid": 1})
     assert not facts.fence(str(place), {"tombstone": True})
     assert facts.read(f"{place}/started") == {"pid": 1}
+
+
+def test_the_fence_stands_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_given: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "no links here")
+
+    monkeypatch.setattr(os, "link", no_links)
+    place = tmp_path / "tasks" / "task" / "1"
+    place.mkdir(parents=True)
+    assert facts.fence(str(place), {"pid": 1})
+    assert not facts.fence(str(place), {"tombstone": True})
+    assert facts.read(f"{place}/started") == {"pid": 1}
+
+
+def test_a_fence_half_written_counts_as_started(bench: Bench) -> None:
+    key = bench.key()
+    bench.place(key).mkdir(parents=True)
+    (bench.place(key) / "started").write_text('{"pid')
+    bench.runner.watch(key)
+    assert bench.ended(key).stop_code == "InfrastructureHealth"
+
+
+def test_a_full_disk_decides_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_given: object) -> bool:
+        raise OSError(errno.ENOSPC, "full")
+
+    key = bench.key()
+    with monkeypatch.context() as patch:
+        patch.setattr(facts, "fence", full)
+        bench.runner.watch(key)
+        assert bench.runner.collect() == []
+        assert bench.runner.patience_s == 1.0
+    assert bench.ended(key).phase == "never"
 
 
 def test_started_and_gone_is_never_run_again(bench: Bench) -> None:

@@ -16,12 +16,12 @@ from typing import Any
 
 from tasuki.services.switchboard import Ending
 from tasuki.services.tasks import queries as sql
-from tasuki.services.tasks.model import Task, UnmappedImage, launch_of
+from tasuki.services.tasks.model import Task, UnmappedImage, digest, find_image, launch_of
 from tasuki.services.tasks.setting import NAME, Setting
 from tasuki.services.tasks.shapes import in_states
 from tasuki.store import timers
 from tasuki.store.store import Tx
-from tasuki.values.attempts import Key, Launch, Report
+from tasuki.values.attempts import HOST_LOST, Key, Launch, Report
 from tasuki.values.documents import dumps, loads
 from tasuki.values.instant import Instant
 
@@ -54,11 +54,15 @@ def claim(tx: Tx, setting: Setting, host: str, boot: str, limit: int = CLAIMED_A
         task.attempt += 1
         task.pulled_at = tx.now
         key, secret = f"ATSK{tx.chance.hex(16).upper()}", tx.chance.hex(40)
-        tx.run(sql.CLAIM, (task.attempt, host, boot, key, secret, tx.now, task.id))
         task.version += 1
         task.last_status = "PENDING"
         try:
-            launches.append(launch_of(task, definitions[task.definition_id], setting.config, key, secret))
+            launch = launch_of(task, definitions[task.definition_id], setting.config, key, secret)
+            task.containers = {
+                one.name: {"imageDigest": digest(find_image(setting.config, one.image))} for one in launch.containers
+            }
+            tx.run(sql.CLAIM, (task.attempt, host, boot, key, secret, tx.now, dumps(task.containers), task.id))
+            launches.append(launch)
         except UnmappedImage as bad:
             end(tx, setting, task, "TaskFailedToStart", f"CannotPullContainerError: {bad}")
     return launches
@@ -116,11 +120,15 @@ def _take_containers(task: Task, report: Report, *, stopped: bool) -> None:
     for one in report.containers:
         status = "STOPPED" if one.ended or stopped else "RUNNING" if one.pid is not None else "PENDING"
         known: dict[str, Any] = {"lastStatus": status, "exitCode": one.exit_code, "reason": one.reason}
-        task.containers[one.name] = {key: value for key, value in known.items() if value is not None}
+        same = {"imageDigest": task.containers.get(one.name, {}).get("imageDigest")}
+        task.containers[one.name] = {key: value for key, value in {**same, **known}.items() if value is not None}
 
 
 def _never_began(tx: Tx, setting: Setting, task: Task) -> None:
-    if task.desired_status == "STOPPED":
+    """Let it be claimed again, if it truly never began: one that we saw run is lost, whatever its folder says now."""
+    if task.last_status != "PENDING":
+        end(tx, setting, task, "InfrastructureHealth", HOST_LOST)
+    elif task.desired_status == "STOPPED":
         end(tx, setting, task, task.stop_code or "UserInitiated", task.stopped_reason)
     elif task.attempt >= MOST_ATTEMPTS:
         why = f"ResourceInitializationError: the task could not be started in {MOST_ATTEMPTS} attempts"

@@ -1,5 +1,6 @@
 """Tasks as values: what a row holds, what a RunTask asks for, what an attempt runs. Pure."""
 
+import hashlib
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from tasuki.store.store import Row
 from tasuki.values.arns import build_arn
 from tasuki.values.attempts import Container, Key, Launch
 from tasuki.values.config import Config, Image
-from tasuki.values.documents import loads
+from tasuki.values.documents import dumps, loads
 from tasuki.values.instant import Instant
 
 DEFAULT_CLUSTER = "default"
@@ -115,6 +116,12 @@ def find_image(config: Config, name: str) -> Image:
     if image is None:
         raise UnmappedImage(name, config)
     return image
+
+
+def digest(image: Image) -> str:
+    """Answer a fingerprint of what an image name stands for: it changes when the mapping does (not with the code inside)."""
+    text = dumps([image.name, str(image.folder), image.command, str(image.venv), image.stop_signal])
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def launch_of(task: Task, definition: Mapping[str, Any], config: Config, key: str, secret: str) -> Launch:

@@ -89,7 +89,7 @@ TO_START = f"SELECT {TASK_COLUMNS} FROM tasks WHERE last_status = 'PROVISIONING'
 # Pin a task to this host and boot, with the attempt's own key.
 CLAIM = (
     "UPDATE tasks SET last_status = 'PENDING', attempt = ?, host = ?, boot = ?, access_key = ?, secret = ?, "
-    "pulled_at = ?, version = version + 1 WHERE id = ?"
+    "pulled_at = ?, containers = ?, version = version + 1 WHERE id = ?"
 )
 # Give up a claim whose attempt never began: it may be claimed again, as another attempt.
 UNCLAIM = (

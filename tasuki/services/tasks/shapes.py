@@ -55,6 +55,8 @@ def describe(task: Task, *, tags: bool = False) -> dict[str, Any]:
         "stoppedReason": task.stopped_reason,
         **{member: getattr(task, column) for member, column in _TIMES},
     }
+    if (task.stopped_reason or "").startswith("CannotPullContainerError"):
+        later["pullStartedAt"] = later["pullStoppedAt"] = None  # recorded: what was never pulled shows no times
     shown.update((member, value) for member, value in later.items() if value is not None)
     return shown
 
@@ -79,7 +81,7 @@ def _container(task: Task, fixed: Mapping[str, Any]) -> dict[str, Any]:
         shown["runtimeId"] = (
             f"{task.name}-{int(hashlib.sha256(fixed['name'].encode()).hexdigest()[:8], 16) % 10**10:010d}"
         )
-    for member in ("exitCode", "reason"):
+    for member in ("imageDigest", "exitCode", "reason"):
         if come_to.get(member) is not None:
             shown[member] = come_to[member]
     return shown

@@ -8,6 +8,7 @@ from tasuki.services import tasks
 from tasuki.services.switchboard import Answer, Caller, Ending
 from tasuki.store.store import Tx
 from tasuki.testing import House
+from tasuki.testing.house import Builder
 from tasuki.testing.scripted import Script, ScriptedRunner
 from tasuki.values.config import Config, Image
 from tasuki.values.instant import Instant
@@ -43,13 +44,20 @@ class Stage:
     name = "attendant"
     topics = ("tasks",)
 
-    def __init__(self, *, memory_mib: int = 4096, images: tuple[str, ...] = IMAGES, **quotas: int) -> None:
+    def __init__(
+        self,
+        *,
+        memory_mib: int = 4096,
+        images: tuple[str, ...] = IMAGES,
+        rooms: tuple[Builder, ...] = (),
+        **quotas: int,
+    ) -> None:
         mapped = {name: Image(name, Path(f"/images/{name}"), ("run", name)) for name in images}
         config = Config(data=Path("/data"), dev=True, memory_mib=memory_mib, images=mapped, quotas=quotas)
-        self.house = House(tasks.room, duties=(lambda _house: self,), config=config)
+        self.house = House(tasks.room, *rooms, duties=(lambda _house: self,), config=config)
         self.runner = ScriptedRunner(self.house.clock, SCRIPTS)
         self.watcher = Watcher()
-        self.house.switchboard.watchers["machines"] = self.watcher
+        self.house.switchboard.watchers.setdefault("machines", self.watcher)
         self.attendant = self._new()
         self.crash_before_start = False
 

@@ -98,6 +98,11 @@ def test_sync_is_told_of_the_end_with_the_one_task(stage: Stage) -> None:
     assert ending.output["Containers"][0]["ExitCode"] == 0
     assert ending.output["StartedBy"] == "AWS Step Functions"
     assert isinstance(ending.output["StoppedAt"], int)
+    assert set(ending.output["Containers"][0]) >= {
+        "RuntimeId",
+        "ImageDigest",
+        "ExitCode",
+    }  # recorded: test_run_task_sync
     assert ending.output["Version"] == 5
 
 
@@ -121,6 +126,8 @@ def test_an_unmapped_image_is_accepted_and_stops_as_one_that_cannot_be_pulled(st
     assert '[images."unknown"]' in output["StoppedReason"]
     assert "ExitCode" not in output["Containers"][0]
     assert output["Containers"][0]["LastStatus"] == "STOPPED"
+    assert "PullStartedAt" not in output
+    assert "StartedAt" not in output
 
 
 def test_the_same_attempt_twice_starts_once_and_another_attempt_again(stage: Stage) -> None:

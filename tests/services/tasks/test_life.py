@@ -140,8 +140,10 @@ def test_killed_before_the_end_is_settled_it_is_settled_by_the_next(
     arn = stage.run("hour")
     with monkeypatch.context() as patch:
         patch.setattr(Attendant, "_settle", dies)
+        stage.house.clock.set(stage.house.now + 62 * 60_000)
         with pytest.raises(Died):
-            stage.house.advance(minutes=62)
+            stage.house.drain()
+    assert stage.task(arn)["lastStatus"] == "RUNNING"
     stage.crash()
     stage.house.drain()
     assert stage.task(arn)["containers"][0]["exitCode"] == 0
@@ -155,6 +157,15 @@ def test_lost_with_its_host_it_is_never_run_again(stage: Stage) -> None:
     stopped = stage.task(arn)
     assert (stopped["lastStatus"], stopped["stopCode"]) == ("STOPPED", "InfrastructureHealth")
     assert "exitCode" not in stopped["containers"][0]
+    assert len(stage.runner.started) == 1
+
+
+def test_seen_running_it_is_never_run_again_even_if_its_folder_is_gone(stage: Stage) -> None:
+    arn = stage.run("hour")
+    stage.runner._plays.clear()
+    stage.crash()
+    stage.house.drain()
+    assert stage.task(arn)["stopCode"] == "InfrastructureHealth"
     assert len(stage.runner.started) == 1
 
 
