@@ -67,7 +67,7 @@ class Limits:
     header_bytes: int = 32 * 1024
     body_timeout_s: float = 20
     header_timeout_s: float = 10
-    keep_alive_s: int = 75
+    keep_alive_s: float = 75
     """Idle connections; longer than the pools of SDKs keep them, so that the client closes first."""
     connections: int = 4_096
     in_flight: int = 1_024

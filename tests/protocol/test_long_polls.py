@@ -164,6 +164,23 @@ def test_the_end_of_a_poll_is_an_empty_answer() -> None:
     run(story)
 
 
+def test_a_poll_ends_at_its_first_end_though_each_look_names_a_later_one() -> None:
+    async def story() -> None:
+        it = house()
+        end = it.shelf.until
+        poll = it.poll()
+        await it.until_waiting()
+        it.clock.instant = end - 1
+        it.shelf.until = end + 20_000
+        it.bell.ring(TOPIC)
+        await it.until_waiting()
+        it.clock.instant = end
+        it.bell.ring(TOPIC)
+        assert (await poll).body == b"{}"
+
+    run(story)
+
+
 def test_a_short_poll_does_not_wait() -> None:
     async def story() -> None:
         it = house(wait_ms=0)

@@ -126,6 +126,106 @@ def test_headers_and_body_in_pieces() -> None:
     serve(story)
 
 
+def test_requests_sent_ahead_are_answered_in_order() -> None:
+    script = Script()
+
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        line.say(b"".join(raw(it.listing(b'{"QueueNamePrefix":"%d"}' % n)) for n in range(20)))
+        for _ in range(20):
+            assert (await line.hear())[0] == 200
+        line.close()
+
+    serve(story, script)
+    assert [request.input["QueueNamePrefix"] for request in script.seen] == [str(n) for n in range(20)]
+
+
+def test_too_many_requests_sent_ahead_are_refused() -> None:
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        line.say(b"GET /_tasuki/health HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % it.port * 100)
+        assert (await line.hear())[0] == 429
+        assert await line.ended()
+        line.close()
+        assert await it.still_serves()
+
+    serve(story)
+
+
+def test_a_client_that_asks_first_is_told_to_go_on() -> None:
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        request = raw(it.listing(b'{"QueueNamePrefix":"a"}').add("expect", "100-continue"))
+        head, _, body = request.partition(b"\r\n\r\n")
+        line.say(head + b"\r\n\r\n")
+        assert (await line.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 Continue")
+        line.say(body)
+        assert (await line.hear())[0] == 200
+        line.close()
+
+    serve(story)
+
+
+def test_trailers_are_not_headers() -> None:
+    script = Script()
+
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        request = chunked(it.listing(), b"{}")
+        line.say(request[:-2] + b"x-amzn-trace-id: forged\r\nhost: evil\r\n\r\n")
+        assert (await line.hear())[0] == 200
+        line.close()
+
+    serve(story, script)
+    assert script.seen[0].trace is None
+
+
+def test_trailers_without_end_are_bounded() -> None:
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        request = chunked(it.listing(), b"{}")
+        line.say(request[:-2] + b"x: " + b"y" * 400_000)
+        assert (await line.hear())[0] in {413, 400, 0}
+        assert await line.ended()
+        line.close()
+        assert await it.still_serves()
+
+    serve(story, limits=Limits(body_bytes=100_000))
+
+
+def test_an_idle_connection_is_closed() -> None:
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        line.say(raw(it.listing()))
+        assert (await line.hear())[0] == 200
+        assert await line.ended()
+        line.close()
+
+    serve(story, limits=Limits(keep_alive_s=0.1, header_timeout_s=0.2))
+
+
+def test_a_client_that_does_not_take_its_answers_harms_nobody() -> None:
+    async def story(it: Served) -> None:
+        deaf = await it.connect()
+        for _ in range(20):
+            deaf.say(raw(it.listing()))
+        assert await it.still_serves()
+        deaf.close()
+
+    serve(story, Script(answers={"ListQueues": {"QueueUrls": ["x" * 1_000_000]}}))
+
+
+def test_a_whole_url_as_target_is_cut_down() -> None:
+    async def story(it: Served) -> None:
+        line = await it.connect()
+        text = "GET http://127.0.0.1:{0}/_tasuki/health HTTP/1.1\r\nhost: 127.0.0.1:{0}\r\n\r\n"
+        line.say(text.format(it.port).encode())
+        assert await line.hear() == (200, b'{"status":"ok"}')
+        line.close()
+
+    serve(story)
+
+
 def test_chunks_are_taken() -> None:
     async def story(it: Served) -> None:
         line = await it.connect()
