@@ -20,12 +20,12 @@ plugs          for pipes (`sqs` source) and machines (`sqs:sendMessage`)
 from tasuki.services.queues.api import Limits, operations
 from tasuki.services.queues.plugs import QueueSource, SendMessage
 from tasuki.services.queues.polls import polls
-from tasuki.services.queues.shelf import conservation, find_queue
+from tasuki.services.queues.shelf import conservation, counters, find_queue
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config
 
-__all__ = ["conservation", "find_queue", "room"]
+__all__ = ["conservation", "counters", "find_queue", "room"]
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:

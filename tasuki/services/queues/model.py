@@ -104,6 +104,23 @@ class Receipt(NamedTuple):
     body_id: int
 
 
+class Counters(NamedTuple):
+    """What became of a queue's messages since it was created (promise P8).
+
+    `sent + moved_in` is what stands in the queue and what was deleted, expired, purged, moved to its dead-letter queue,
+    or redriven out of it by a move task. `received` counts receives, a message's second one too.
+    """
+
+    sent: int
+    moved_in: int
+    received: int
+    deleted: int
+    expired: int
+    purged: int
+    moved_to_dlq: int
+    redriven: int
+
+
 _RECEIPT = struct.Struct(">BQQQQQQ")
 _CHECKSUM = struct.Struct(">I")
 _RECEIPT_VERSION = 1

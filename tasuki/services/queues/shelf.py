@@ -19,6 +19,7 @@ from tasuki.services.queues.model import (
     VISIBILITY_CAP_MS,
     Claimed,
     Content,
+    Counters,
     Outgoing,
     Queue,
     Receipt,
@@ -351,11 +352,17 @@ def counts(tx: Tx, queue: Queue) -> tuple[int, int, int]:
     return standing[0] - hidden - over[0], in_flight - late[1], hidden - in_flight - (late[0] - late[1])
 
 
+def counters(tx: Tx, queue: Queue) -> Counters:
+    """Answer what became of the queue's messages since it was created."""
+    row = tx.one(queries.COUNTERS, (queue.shelf,))
+    assert row is not None, "a queue has a shelf"
+    return Counters(*row)
+
+
 def conservation(tx: Tx, queue: Queue) -> bool:
     """Check promise P8 for a queue: every message that came is standing here, or counted as what became of it."""
-    row = tx.one(queries.COUNTERS, (queue.shelf,))
+    counted = counters(tx, queue)
     standing = tx.one(queries.COUNT_ROWS, (queue.shelf,))
-    assert row is not None, "a queue has a shelf"
     assert standing is not None, "a count answers"
-    sent, moved_in, _, deleted, expired, purged, moved_to_dlq, redriven = row
-    return bool(sent + moved_in == standing[0] + deleted + expired + purged + moved_to_dlq + redriven)
+    gone = counted.deleted + counted.expired + counted.purged + counted.moved_to_dlq + counted.redriven
+    return bool(counted.sent + counted.moved_in == standing[0] + gone)

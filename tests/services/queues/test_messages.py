@@ -293,11 +293,30 @@ def test_a_shorter_retention_applies_to_what_is_there(desk: Desk) -> None:
 
 
 def counters(desk: Desk, url: str) -> dict[str, int]:
-    names = ("sent", "moved_in", "received", "deleted", "expired", "purged", "moved_to_dlq", "redriven")
-    query = f"SELECT {', '.join(names)} FROM shelves JOIN queues ON queues.shelf = shelves.shelf WHERE name = ?"
-    row = desk.house.unit(lambda tx: tx.one(query, (url.rpartition("/")[2],)))
-    assert row is not None
-    return dict(zip(names, row, strict=True))
+    name = url.rpartition("/")[2]
+    find = queues.find_queue
+    return desk.house.unit(lambda tx: queues.counters(tx, find(tx, "000000000000", "us-east-1", name)))._asdict()
+
+
+def test_counters_tell_what_became_of_all(desk: Desk) -> None:
+    desk.create("dlq")
+    url = desk.create("q", VisibilityTimeout=0, RedrivePolicy=redrive("dlq", 1))
+    for _ in range(4):
+        desk.send(url)
+    first, *_ = desk.receive(url, 3)
+    desk.delete(url, first)
+    desk.receive(url, 10)
+    assert counters(desk, url) == {
+        "sent": 4,
+        "moved_in": 0,
+        "received": 4,
+        "deleted": 1,
+        "expired": 0,
+        "purged": 0,
+        "moved_to_dlq": 2,
+        "redriven": 0,
+    }
+    assert counters(desk, "dlq")["moved_in"] == 2
 
 
 def rows(desk: Desk, table: str) -> int:
