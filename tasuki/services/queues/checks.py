@@ -16,7 +16,6 @@ from tasuki.services.queues.errors import (
     UnsupportedOperation,
 )
 from tasuki.services.queues.model import (
-    MAX_BYTES,
     Attributes,
     Content,
     Outgoing,
@@ -236,7 +235,7 @@ def _system_header(given: Mapping[str, Mapping[str, Any]], trace: str | None) ->
 
 
 def batch_bytes(entries: list[Mapping[str, Any]]) -> int:
-    """Answer how many bytes a batch counts for: bodies and attributes. More than `MAX_BYTES` is refused."""
+    """Answer how many bytes a batch counts for: bodies and attributes. More than 1 MiB is refused."""
     total = 0
     for entry in entries:
         total += len((entry.get("MessageBody") or "").encode("utf-8", "replace"))
@@ -245,15 +244,3 @@ def batch_bytes(entries: list[Mapping[str, Any]]) -> int:
             total += len((attribute.get("StringValue") or "").encode("utf-8", "replace"))
             total += len(attribute.get("BinaryValue") or b"")
     return total
-
-
-__all__ = [
-    "BAD_CHARACTERS",
-    "MAX_BYTES",
-    "attributes_md5",
-    "batch_bytes",
-    "encode_checked",
-    "md5_hex",
-    "read_attributes",
-    "read_outgoing",
-]
