@@ -14,7 +14,6 @@ access key is known. Every answer carries a request id; what goes wrong inside i
 `runtime/node.py` builds it: `application(Door(...))`, served through `wire.settings`.
 """
 
-import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ from tasuki.protocol.gate import Gate, merge
 from tasuki.protocol.reply import Reply
 from tasuki.protocol.resolve import Fault, Resolver
 from tasuki.protocol.rest import rest_fault
-from tasuki.protocol.signature import Credential, Verifier, parse_authorization
+from tasuki.protocol.signature import Credential, Verifier
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
@@ -202,11 +201,11 @@ class _Application:
         authorization = headers.get(b"authorization")
         if authorization is None:
             raise MissingToken(_UNSIGNED)
-        return parse_authorization(authorization)
+        return self._verifier.claims(authorization)
 
     async def _known(self, access_key: str) -> tuple[str, Principal]:
         found = self._door.credential(access_key)
-        if inspect.isawaitable(found):
+        if found is not None and not isinstance(found, tuple):
             found = await found
         if found is None:
             raise UnknownKey("The security token included in the request is invalid.")

@@ -90,6 +90,22 @@ def test_the_same_request_unharmed_is_served() -> None:
     assert script.seen
 
 
+def test_a_key_that_was_good_once_opens_nothing_later() -> None:
+    script = Script()
+    app = make_app(script)
+    assert knock(app, listing()).status == 200
+    forged = listing()
+    good = dict(forged.headers)["authorization"]
+    for bad in (
+        good[:-1] + ("0" if good[-1] != "0" else "1"),
+        good[:-64] + "x" * 64,
+        good[:-64] + "\xff" * 64,
+        good[:-1],
+    ):
+        assert knock(app, forged.put("authorization", bad)).status in {400, 403}
+    assert len(script.seen) == 1
+
+
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:4566", "http://localhost:4566", "http://[::1]:4566"])
 def test_our_own_pages_are_served(origin: str) -> None:
     request = listing(host="localhost:4566").add("origin", origin).add("sec-fetch-site", "same-origin")
