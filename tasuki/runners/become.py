@@ -4,6 +4,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 from contextlib import suppress
 from typing import NoReturn
@@ -20,7 +21,7 @@ def adopt_orphans() -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int) -> NoReturn:
+def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int, files: int) -> NoReturn:
     """Turn the child into the container's command. A complaint means that it could not even try."""
     spec = container.spec
     code = 127
@@ -36,6 +37,7 @@ def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int) 
             cgroups.join(container)
         set_oom_score("0")
         os.umask(0o022)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         log = os.open(spec["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

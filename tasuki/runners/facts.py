@@ -56,19 +56,23 @@ def lives(identity: dict[str, Any], folder: str) -> int | None:
     """Answer a pidfd of the process that `identity` names, if it still lives *in this folder*; else None.
 
     The folder is compared by where the process stands, so a copy of a data directory adopts nothing of the original.
+    Raises OSError when it cannot be known (no descriptor left): that is no reason to call a process dead.
     """
     pid = identity["pid"]
     if identity["boot"] != boot_id() or identity["namespace"] != os.stat("/proc/self/ns/pid").st_ino:
         return None
     try:
         handle = os.pidfd_open(pid)
-    except OSError:
+    except ProcessLookupError:
         return None
     try:  # asked after the handle was opened, so that both speak of the same process
         if start_ticks(pid) == identity["ticks"] and os.path.samefile(f"/proc/{pid}/cwd", folder):
             return handle
+    except FileNotFoundError:
+        pass  # it ended just now
     except OSError:
-        pass
+        os.close(handle)
+        raise
     os.close(handle)
     return None
 

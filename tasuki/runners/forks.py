@@ -17,15 +17,16 @@ _BOOTSTRAP = (
 class Forks:
     """One forkserver in `folder`, running the files in `code`.
 
-    `answered(name, pidfd)` is called for each shim that was forked, with None for one that could not be;
-    `lost(names)` when the forkserver died, with what it had been asked for and not answered.
+    `answered(name, pidfd, refused)` is called for each request: with None and True when the machine could not fork, with
+    None and False when it did and we had no descriptor left to be given. `lost(names)` is called when the forkserver
+    died, with what it had been asked for and not answered.
     """
 
     def __init__(
         self,
         folder: Path,
         code: Path,
-        answered: Callable[[str, int | None], None],
+        answered: Callable[[str, int | None, bool], None],
         lost: Callable[[set[str]], None],
     ) -> None:
         self._folder, self._code, self._answered, self._lost = folder, code, answered, lost
@@ -89,11 +90,12 @@ class Forks:
             for _, _, content in ancillary:
                 handles.frombytes(content[:4])
             first, _, second = answer.partition(b"\0")
-            name = (second if handles else first[1:]).decode()
+            refused = first.startswith(b"-")
+            name = (first[1:] if refused else second).decode()
             self._asked.discard(name)
             if handles:
                 os.set_inheritable(handles[0], False)
-            self._answered(name, handles[0] if handles else None)
+            self._answered(name, handles[0] if handles else None, refused)
 
     def _restart(self) -> None:
         self.close()

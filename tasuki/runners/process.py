@@ -15,6 +15,7 @@ its files; everything here can be lost and is found again by `watch`.
 
 import hashlib
 import os
+import resource
 import select
 import shutil
 import signal
@@ -37,6 +38,8 @@ from tasuki.values.errors import ConfigError
 MIB = 1 << 20
 LOG_BYTES = 64 * MIB
 """Where a log starts anew; the part before it is kept as `NAME.log.1`."""
+MOST_FILES = 1 << 16
+_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 _SHIM_FILES = ("__init__", "become", "facts", "forkserver", "shim", "tree")
 _BOOTSTRAP = (
     "import sys; sys.path.insert(0, sys.argv[1]); from tasuki.runners.forkserver import serve; serve(int(sys.argv[2]))"
@@ -70,6 +73,7 @@ class ProcessRunner:
         self._bell = os.open(bell, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._epoll = select.epoll()
         self._epoll.register(self._bell, select.EPOLLIN)
+        _raise_file_limit()
         self._attempts: dict[Key, _Attempt] = {}
         self._by_pidfd: dict[int, Key] = {}
         self._look: set[Key] = set()
@@ -98,12 +102,7 @@ class ProcessRunner:
         attempt = self._attempts.setdefault(key, _Attempt())
         place = self._place(key)
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        started = facts.read(f"{place}/started")
-        if started is not None and "pid" in started and attempt.pidfd < 0:
-            handle = facts.lives(started, str(place))
-            if handle is not None:
-                self._hold(key, attempt, handle)
-        attempt.dead = attempt.pidfd < 0
+        attempt.dead = not self._grasp(key, attempt)
         self._look.add(key)
 
     def stop(self, key: Key) -> bool:
@@ -203,6 +202,7 @@ class ProcessRunner:
             "attempt": key.attempt,
             "bell": "../../bell",
             "log_bytes": self._log_bytes,
+            "files": _FILES,
             "memory": {
                 "kind": self.memory.kind,
                 "folder": str(self._cgroup(key)),
@@ -235,6 +235,10 @@ class ProcessRunner:
             attempt.ended = _report(key, said)
             return attempt.ended
         if not attempt.dead:
+            if said is not None and attempt.pidfd < 0:
+                attempt.dead = not self._grasp(key, attempt)
+                if attempt.dead:
+                    return self._examine(key, attempt)
             attempt.waits = attempt.waits and said is None
             return None if said is None else _report(key, said)
         started = facts.read(f"{place}/started")
@@ -257,6 +261,16 @@ class ProcessRunner:
         attempt.ended = _lost(key, said)
         return attempt.ended
 
+    def _grasp(self, key: Key, attempt: _Attempt) -> bool:
+        """Hold a shim by what `started` says of it; tell whether it lives. Raises OSError when we have no descriptor left."""
+        if attempt.pidfd < 0:
+            place = str(self._place(key))
+            started = facts.read(f"{place}/started")
+            handle = facts.lives(started, place) if started is not None and "pid" in started else None
+            if handle is not None:
+                self._hold(key, attempt, handle)
+        return attempt.pidfd >= 0
+
     def _hold(self, key: Key, attempt: _Attempt, handle: int) -> None:
         attempt.pidfd = handle
         self._by_pidfd[handle] = key
@@ -277,16 +291,18 @@ class ProcessRunner:
             if attempt.isdigit():
                 self._look.add(Key(task.decode("ascii", "replace"), int(attempt)))
 
-    def _forked(self, name: str, handle: int | None) -> None:
+    def _forked(self, name: str, handle: int | None, refused: bool) -> None:
         key = _key(name)
         attempt = self._attempts.get(key)
-        if handle is not None and (attempt is None or attempt.pidfd >= 0):
-            os.close(handle)
-        elif attempt is not None and handle is not None:
+        if attempt is None or attempt.pidfd >= 0:
+            if handle is not None:
+                os.close(handle)
+        elif handle is not None:
             self._hold(key, attempt, handle)
-        elif attempt is not None:
+        elif refused:
             attempt.dead = True
             self._look.add(key)
+        # else it lives and we have no descriptor for it: its facts are looked at once a second (`waits`)
 
     def _forkserver_died(self, asked: set[str]) -> None:
         """Whatever we had asked for and heard nothing of is decided by the fence."""
@@ -297,6 +313,14 @@ class ProcessRunner:
 
     def _attend_forks(self) -> None:
         self._epoll.modify(self._forks, select.EPOLLIN | (select.EPOLLOUT if self._forks.wants_to_write else 0))
+
+
+def _raise_file_limit() -> None:
+    """Allow us a descriptor for each running task. Tasks themselves get the limit that we were started with."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if wanted > resource.getrlimit(resource.RLIMIT_NOFILE)[0]:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _wake(attempt: _Attempt) -> None:

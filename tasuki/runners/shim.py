@@ -215,7 +215,7 @@ class Shim:
         shim = os.getpid()
         pid = os.fork()
         if pid == 0:
-            become(container, self.cgroups, shim, writer)
+            become(container, self.cgroups, shim, writer, self.spec["files"])
         os.close(writer)
         complaint = b""
         while chunk := os.read(reader, 4096):

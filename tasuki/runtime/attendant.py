@@ -66,9 +66,9 @@ class Attendant:
         """Take over what a node before us started, and listen to the runner."""
         if self._opened:
             return
-        self._opened = True
         for key in await self._store.read(attending.claimed_before):
             self._runner.watch(key)
+        self._opened = True
         if self._runner.fileno() >= 0:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self._runner.fileno(), self._rang)

@@ -102,6 +102,41 @@ def test_a_full_disk_decides_nothing(bench: Bench, monkeypatch: pytest.MonkeyPat
     assert bench.ended(key).phase == "never"
 
 
+def test_without_a_descriptor_for_it_a_task_is_not_called_dead(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_pid: int) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    key = bench.start(bench.python("import signal; print('up', flush=True); signal.pause()"))
+    bench.says(key, "up")
+    pid = bench.running(key).containers[0].pid
+    bench.again()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pidfd_open", none_left)
+        with pytest.raises(OSError, match="too many"):
+            bench.runner.watch(key)
+    bench.runner.watch(key)
+    assert bench.running(key).containers[0].pid == pid
+    bench.runner.stop(key)
+    assert bench.only(key).exit_code == 143
+
+
+def test_a_shim_whose_descriptor_got_lost_on_the_way_is_held_by_its_facts(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = bench.runner._forked
+
+    def loses(name: str, handle: int | None, refused: bool) -> None:
+        assert handle is not None
+        os.close(handle)
+        real(name, None, refused)
+
+    monkeypatch.setattr(bench.runner._forks, "_answered", loses)
+    key = bench.start(bench.python("import signal; print('up', flush=True); signal.pause()"))
+    bench.running(key)
+    bench.runner.stop(key)
+    assert bench.ended(key).stop_code == "UserInitiated"
+
+
 def test_started_and_gone_is_never_run_again(bench: Bench) -> None:
     key = bench.key()
     bench.place(key).mkdir(parents=True)

@@ -67,6 +67,14 @@ def test_no_descriptor_of_ours_reaches_a_task(bench: Bench) -> None:
     assert bench.log(key).strip() == "[0, 1, 2]"
 
 
+def test_a_task_has_the_file_limit_that_the_node_was_started_with(bench: Bench) -> None:
+    from tasuki.runners import process
+
+    key = bench.start(bench.container("sh", "-c", "ulimit -Sn"))
+    bench.ended(key)
+    assert bench.log(key).strip() == str(process._FILES)
+
+
 def test_stop_gives_the_signal_first(bench: Bench) -> None:
     key = bench.start(bench.python(FOREVER))
     bench.says(key, "up")
