@@ -12,7 +12,7 @@ from tasuki.cli.tasks import pid_of
 from tasuki.runtime.clock import SystemClock
 from tasuki.values.instant import Instant, from_datetime
 
-LEFT_COLUMNS = 5
+LEFT_COLUMNS = 4
 """Of the final table: names to the left, figures to the right."""
 
 
@@ -176,7 +176,7 @@ class Screen:
         from rich import box
         from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD)
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
         for name in ("job", "version", "instance", "state", "task", "pid"):
             table.add_column(name)
         for name in ("wait s", "run s"):
@@ -197,11 +197,11 @@ class Screen:
         from rich import box
         from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
         for at, name in enumerate(rows[0]):
             table.add_column(name, justify="left" if at < LEFT_COLUMNS else "right")
         for row in rows:
-            table.add_row(*row.values(), style="" if row["outcome"] in {"ok", "caught"} else "red")
+            table.add_row(*row.values(), style="" if row["end"] in {"ok", "caught"} else "red")
         self._console.print(table)
 
 

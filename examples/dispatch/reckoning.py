@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from dispatch.board import Job, exit_code, number, revision
+from dispatch.board import Job, exit_code, number
 from dispatch.proof import prove
 
 GOOD = ("ok", "caught")
-"""What may stand under `outcome`: a solution that holds, or a failure that was meant to be one."""
+"""What may stand under `end`: a solution that holds, or a failure that was meant to be one."""
 
 
 def reckon(jobs: list[Job], results: Path) -> tuple[list[dict[str, str]], str]:
     """Answer the rows of the table and the verdict: empty if all is well, else the first thing that is not."""
     rows = [_row(job, results) for job in jobs]
-    bad = [f"{row['job']}: {row['outcome']}" for row in rows if row["outcome"] not in GOOD]
+    bad = [f"{row['job']}: {row['end']}" for row in rows if row["end"] not in GOOD]
     return rows, "; ".join(bad)
 
 
@@ -20,17 +20,16 @@ def _row(job: Job, results: Path) -> dict[str, str]:
     row = {
         "job": job.id,
         "version": job.version,
-        "rev": revision(job.attempts[-1]).rpartition(":")[2] if job.tasks else "",
         "instance": job.instance,
-        "outcome": "",
+        "end": "",
         "tries": str(len(job.tasks)),
         "wait s": number(job.wait_s),
         "run s": number(job.run_s),
         "cost": "",
         "best": "",
-        "gap %": "",
+        "gap%": "",
     }
-    row["outcome"] = _failure(job) if job.fate == "failure" else _result(job, row, results)
+    row["end"] = _failure(job) if job.fate == "failure" else _result(job, row, results)
     return row
 
 
@@ -52,5 +51,5 @@ def _result(job: Job, row: dict[str, str], results: Path) -> str:
     if not source.is_file():
         return "announced, but there is no result file"
     found = prove(source)
-    row |= {"cost": str(found.cost), "best": str(found.best_known), "gap %": number(found.gap_percent)}
+    row |= {"cost": str(found.cost), "best": str(found.best_known), "gap%": number(found.gap_percent)}
     return found.fault or "ok"

@@ -98,7 +98,9 @@ class Story:
         half = len(self.jobs) - self.options.jobs // 2
         self._send(self.jobs[:half])
         runners = [job for job in self.jobs[:half] if job.fate == "result" and job.id != LATE]
-        self._until(lambda: self._late_ran() and all(job.running for job in runners), "the first jobs run", 60)
+        self._until(
+            lambda: self._late_ran() and all(job.running or job.ended for job in runners), "the first jobs run", 60
+        )
         self.stage.deploy("2")
         before = self._at_work(runners)
         self.say(

@@ -93,7 +93,7 @@ def demo(
     *,
     name: Annotated[str, typer.Argument(help="The story to play.")] = "dispatch",
     crash: Annotated[bool, typer.Option("--crash", help="Kill the node with SIGKILL while two tasks run.")] = False,
-    jobs: Annotated[int, typer.Option(min=4, max=100, help="How many jobs.")] = 8,
+    jobs: Annotated[int, typer.Option(min=6, max=100, help="How many jobs.")] = 8,
     seconds: Annotated[int, typer.Option(min=1, max=600, help="How long each job searches.")] = 5,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the data directory for a look.")] = False,
     as_json: Json = False,

@@ -70,7 +70,7 @@ def finished(**changed: Any) -> Job:
 def test_a_finished_job_is_fine(tmp_path: Path) -> None:
     written(tmp_path)
     [row], verdict = reckoning.reckon([finished()], tmp_path)
-    assert (verdict, row["outcome"], row["gap %"]) == ("", "ok", "0.0")
+    assert (verdict, row["end"], row["gap%"]) == ("", "ok", "0.0")
 
 
 @pytest.mark.parametrize(
