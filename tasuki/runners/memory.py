@@ -56,9 +56,10 @@ def _usable_v2(root: Path) -> bool:
         if "memory" not in (parent / "cgroup.controllers").read_text().split():
             return False
         if "memory" not in (parent / "cgroup.subtree_control").read_text().split():
-            leaf = parent / "tasuki-node"
-            leaf.mkdir(exist_ok=True)
-            (leaf / "cgroup.procs").write_text("0")
+            if (parent / "cgroup.type").exists():  # not at the top, where the rule does not hold
+                leaf = parent / "tasuki-node"
+                leaf.mkdir(exist_ok=True)
+                (leaf / "cgroup.procs").write_text("0")
             (parent / "cgroup.subtree_control").write_text("+memory")
         root.mkdir(exist_ok=True)
         (root / "cgroup.subtree_control").write_text("+memory")

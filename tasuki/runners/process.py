@@ -229,7 +229,7 @@ class ProcessRunner:
 
     def _examine(self, key: Key, attempt: _Attempt) -> Report | None:
         place = str(self._place(key))
-        said = facts.read(f"{place}/facts")  # after `dead` was noticed: a dead shim has said all it will
+        said = facts.read(f"{place}/facts") or None  # after `dead` was noticed: a dead shim has said all it will
         if said is not None and said["phase"] == "ended":
             attempt.waits = attempt.sweeping = False
             attempt.ended = _report(key, said)

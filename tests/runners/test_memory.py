@@ -132,3 +132,32 @@ def test_what_the_machine_offers_is_found_by_trying(tmp_path: Path) -> None:
     (mount / "memory").mkdir(parents=True)
     (mount / "memory" / "memory.limit_in_bytes").touch()
     assert find_memory(mount, own).kind == "rss", "a plain folder is no cgroup"
+
+
+def v2_tree(folder: Path, *, handed_down: bool) -> None:
+    """A folder that looks like a v2 cgroup in which `tasuki` has been made."""
+    (folder / "tasuki").mkdir(parents=True)
+    (folder / "cgroup.controllers").write_text("cpu memory pids")
+    (folder / "cgroup.subtree_control").write_text("memory" if handed_down else "")
+    (folder / "tasuki" / "cgroup.procs").touch()
+
+
+def test_v2_at_the_top_needs_no_move(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("0::/\n")
+    v2_tree(tmp_path / "cgroup", handed_down=False)
+    assert find_memory(tmp_path / "cgroup", own) == Memory("v2", tmp_path / "cgroup" / "tasuki")
+    assert (tmp_path / "cgroup" / "cgroup.subtree_control").read_text() == "+memory"
+    assert not (tmp_path / "cgroup" / "tasuki-node").exists()
+
+
+def test_v2_in_a_delegated_cgroup_moves_the_node_into_a_leaf(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.write_text("0::/system.slice/tasuki.service\n")
+    mount = tmp_path / "cgroup"
+    ours = mount / "system.slice" / "tasuki.service"
+    v2_tree(mount, handed_down=True)
+    v2_tree(ours, handed_down=False)
+    (ours / "cgroup.type").write_text("domain")
+    assert find_memory(mount, own) == Memory("v2", ours / "tasuki")
+    assert (ours / "tasuki-node" / "cgroup.procs").read_text() == "0"
