@@ -25,11 +25,11 @@ ALLOWED = frozenset(
         "sqs:ChangeMessageVisibilityBatch",
         "sqs:GetQueueUrl",
         "sqs:GetQueueAttributes",
-        "stepfunctions:SendTaskSuccess",
-        "stepfunctions:SendTaskFailure",
-        "stepfunctions:SendTaskHeartbeat",
-        "stepfunctions:StartExecution",
-        "stepfunctions:DescribeExecution",
+        "states:SendTaskSuccess",
+        "states:SendTaskFailure",
+        "states:SendTaskHeartbeat",
+        "states:StartExecution",
+        "states:DescribeExecution",
         "ecs:DescribeTasks",
     }
 )
