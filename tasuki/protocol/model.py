@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tasuki.protocol.house_model import HOUSE, house_model
 from tasuki.protocol.legacy import lay_over
 from tasuki.values.documents import loads
 
@@ -280,18 +281,9 @@ def _read(name: str, protocol: str | None) -> Service | None:
     # The name may come from the wire: it must be a plain word before it touches the file system.
     if not _NAME.fullmatch(name):
         return None
-    folder = _library() / name
-    if not folder.is_dir():
+    spec = house_model() if name == HOUSE else _shipped(name)
+    if spec is None:
         return None
-    # The newest version, as boto3 takes it.
-    version = max((entry.name for entry in folder.iterdir() if entry.is_dir()), default=None)
-    if version is None:
-        return None
-    packed = folder / version / "service-2.json.gz"
-    if packed.exists():
-        spec = loads(gzip.decompress(packed.read_bytes()))
-    else:
-        spec = loads((folder / version / "service-2.json").read_bytes())
     _drop_prose(spec)
     meta = spec["metadata"]
     compatible = "awsQueryCompatible" in meta
@@ -310,6 +302,20 @@ def _read(name: str, protocol: str | None) -> Service | None:
         query_compatible=compatible,
         spec=spec,
     )
+
+
+def _shipped(name: str) -> Any:
+    """Read a model as botocore ships it, in its newest version, as boto3 takes it; None when there is none."""
+    folder = _library() / name
+    if not folder.is_dir():
+        return None
+    version = max((entry.name for entry in folder.iterdir() if entry.is_dir()), default=None)
+    if version is None:
+        return None
+    packed = folder / version / "service-2.json.gz"
+    if packed.exists():
+        return loads(gzip.decompress(packed.read_bytes()))
+    return loads((folder / version / "service-2.json").read_bytes())
 
 
 def _drop_prose(spec: dict[str, Any]) -> None:

@@ -1,0 +1,51 @@
+"""The model of the house's own service, `tasuki`: what AWS has no operation for, in AWS's JSON protocol.
+
+Written as botocore writes models, so that the codecs, the checks and the errors are the same as for any other service.
+A client sends `X-Amz-Target: Tasuki.ListHandovers`, signed for the service `tasuki`.
+"""
+
+from typing import Any
+
+HOUSE = "tasuki"
+
+_FILTERS = ("Trace", "MessageId", "ExecutionArn")
+_HANDOVER = ("At", "SourceArn", "MessageId", "PipeArn", "TargetArn", "ExecutionArn", "Trace", "Outcome")
+
+
+def house_model() -> dict[str, Any]:
+    """Answer the model, as read from one of botocore's `service-2.json`."""
+    text = {"shape": "Text"}
+    return {
+        "metadata": {
+            "apiVersion": "2026-01-01",
+            "endpointPrefix": HOUSE,
+            "jsonVersion": "1.0",
+            "protocol": "json",
+            "signingName": HOUSE,
+            "targetPrefix": "Tasuki",
+        },
+        "operations": {
+            "ListHandovers": {
+                "name": "ListHandovers",
+                "http": {"method": "POST", "requestUri": "/"},
+                "input": {"shape": "ListHandoversInput"},
+                "output": {"shape": "ListHandoversOutput"},
+                "errors": [{"shape": "ValidationException"}],
+            }
+        },
+        "shapes": {
+            "Text": {"type": "string"},
+            "Count": {"type": "integer"},
+            "ListHandoversInput": {
+                "type": "structure",
+                "members": {**dict.fromkeys(_FILTERS, text), "MaxResults": {"shape": "Count"}, "NextToken": text},
+            },
+            "ListHandoversOutput": {
+                "type": "structure",
+                "members": {"Handovers": {"shape": "Handovers"}, "NextToken": text},
+            },
+            "Handovers": {"type": "list", "member": {"shape": "Handover"}},
+            "Handover": {"type": "structure", "members": dict.fromkeys(_HANDOVER, text)},
+            "ValidationException": {"type": "structure", "members": {"message": text}, "exception": True},
+        },
+    }
