@@ -228,17 +228,15 @@ class ProcessRunner:
         }
 
     def _examine(self, key: Key, attempt: _Attempt) -> Report | None:
+        """Find out where an attempt stands. The order of the looks matters: a shim may write between any two."""
         place = str(self._place(key))
-        said = facts.read(f"{place}/facts") or None  # after `dead` was noticed: a dead shim has said all it will
+        said = facts.read(f"{place}/facts") or None
         if said is not None and said["phase"] == "ended":
-            attempt.waits = attempt.sweeping = False
-            attempt.ended = _report(key, said)
-            return attempt.ended
+            return self._over(attempt, _report(key, said))
         if not attempt.dead:
-            if said is not None and attempt.pidfd < 0:
-                attempt.dead = not self._grasp(key, attempt)
-                if attempt.dead:
-                    return self._examine(key, attempt)
+            if said is not None and attempt.pidfd < 0 and not self._grasp(key, attempt):
+                attempt.dead = True
+                return self._examine(key, attempt)
             attempt.waits = attempt.waits and said is None
             return None if said is None else _report(key, said)
         started = facts.read(f"{place}/started")
@@ -248,18 +246,26 @@ class ProcessRunner:
             except OSError:
                 attempt.waits = True  # a full disk: nothing is decided until this can be written
                 return None
-            self.watch(key)  # whoever was faster, the fence stands now
-            return self._examine(key, attempt)
+            return self._examine(key, attempt)  # whoever was faster, the fence stands now
         if "tombstone" in started:
-            attempt.ended = Report(key, "never")
-            return attempt.ended
-        alive = started.get("boot") == facts.boot_id() and facts.start_ticks(started["pid"]) == started["ticks"]
-        if not alive and not sweep(key, self._cgroup(key)):
+            return self._over(attempt, Report(key, "never"))
+        if self._grasp(key, attempt):  # it began, or its descriptor came, since it was taken for dead
+            attempt.dead = False
+            return self._examine(key, attempt)
+        said = facts.read(f"{place}/facts") or None  # again: now that it is certainly gone, it has said all it will
+        if said is not None and said["phase"] == "ended":
+            return self._over(attempt, _report(key, said))
+        elsewhere = started.get("boot") == facts.boot_id() and facts.start_ticks(started["pid"]) == started["ticks"]
+        if not elsewhere and not sweep(key, self._cgroup(key)):
             attempt.sweeping = True
             return None
+        return self._over(attempt, _lost(key, said))
+
+    @staticmethod
+    def _over(attempt: _Attempt, report: Report) -> Report:
         attempt.waits = attempt.sweeping = False
-        attempt.ended = _lost(key, said)
-        return attempt.ended
+        attempt.ended = report
+        return report
 
     def _grasp(self, key: Key, attempt: _Attempt) -> bool:
         """Hold a shim by what `started` says of it; tell whether it lives. Raises OSError when we have no descriptor left."""

@@ -137,6 +137,19 @@ def test_a_shim_whose_descriptor_got_lost_on_the_way_is_held_by_its_facts(
     assert bench.ended(key).stop_code == "UserInitiated"
 
 
+def test_a_shim_that_begins_between_two_looks_is_adopted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = bench.start(bench.python("import signal; print('up', flush=True); signal.pause()"))
+    bench.says(key, "up")
+    bench.again()
+    with monkeypatch.context() as patch:
+        patch.setattr(facts, "read", lambda _path: None)
+        bench.runner.watch(key)  # sees no `started` yet
+    assert bench.runner._attempts[key].dead
+    assert bench.running(key).containers[0].exit_code is None
+    bench.runner.stop(key)
+    assert bench.only(key).exit_code == 143
+
+
 def test_started_and_gone_is_never_run_again(bench: Bench) -> None:
     key = bench.key()
     bench.place(key).mkdir(parents=True)
