@@ -36,11 +36,13 @@ bench: .venv/.ready  ## measure, and print one table
 docs: .venv/.ready  ## check the documentation: links, names and the snippets that can be run
 	@.venv/bin/python -m pytest --quiet tests/test_readme.py
 
-# One rule for both environments: packages first, exactly as locked and by hash; the marker comes last, so that an
-# interrupted set-up starts over.
-.venv/.ready: requirements.lock pyproject.toml
+# Packages first, exactly as locked and by hash. Each marker comes last, so that an interrupted set-up starts over.
+.venv/.packages: requirements.lock
 	@$(call environment,.venv)
 	@.venv/bin/python $(PIP) --require-hashes -r requirements.lock
+	@touch $@
+
+.venv/.ready: .venv/.packages pyproject.toml
 	@.venv/bin/python $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
