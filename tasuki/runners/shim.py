@@ -1,9 +1,8 @@
 # tasuki shim protocol 1
 """The shim: a tiny process that holds one attempt of a task and outlives the node.
 
-Standard library only. A node copies this package's few files into the data directory, once per version, and starts
-its forkserver from there: an upgrade takes nothing away from a shim that runs. The forkserver has imported them; a shim
-is a fork that calls `main(folder)` and never returns.
+Standard library only. A node copies these few files into the data directory, once per version, and starts its forkserver
+from there: an upgrade takes nothing away from a shim that runs, which is a fork that called `main(folder)`.
 
 The attempt's folder is the whole interface. Facts are durable when they appear (`facts.py`); a line in the
 node's bell (a FIFO) says only "look", and losing it costs latency.
@@ -43,7 +42,8 @@ from tasuki.runners.facts import ESSENTIAL_EXITED, OUT_OF_MEMORY, PROTOCOL, boot
 from tasuki.runners.tree import Cgroups, Walk, descendants, kill, rss
 
 _LOG_CHECK_S, _LOG_CHECK_MOST_S = 1.0, 5.0
-_RSS_CHECK_S = 0.1
+_RSS_CHECK_S, _RSS_EASY_S = 0.1, 0.3
+"""How often the resident size is looked at: above half of a limit, and below."""
 _OOM_SETTLE_S = 3.0
 """How long after the kernel's out-of-memory notice we look for its kill counter to move."""
 _GONE_S = 60.0
@@ -316,18 +316,23 @@ class Shim:
         if self.task_bytes is None and not limited:
             self.next_rss = 0.0
             return
-        now = boottime()
-        if now < self.next_rss:
+        if (now := boottime()) < self.next_rss:
             return
-        self.next_rss = now + _RSS_CHECK_S
+        fullest = 0.0
         for container in limited:
             pids = self._pids(container)
-            if sum(map(rss, pids)) > container.spec["memory_bytes"]:
+            used = sum(map(rss, pids)) / container.spec["memory_bytes"]
+            fullest = max(fullest, used)
+            if used > 1:
                 container.out_of_memory = True
                 for pid in pids:
                     kill(pid)
-        if self.task_bytes is not None and sum(map(rss, descendants())) > self.task_bytes:
-            self._task_over()
+        if self.task_bytes is not None:
+            used = sum(map(rss, descendants())) / self.task_bytes
+            fullest = max(fullest, used)
+            if used > 1:
+                self._task_over()
+        self.next_rss = now + (_RSS_CHECK_S if fullest > 1 / 2 else _RSS_EASY_S)
 
     def _task_over(self) -> None:
         """The task as a whole is over its limit: it ends as a whole, at once."""
