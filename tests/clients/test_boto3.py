@@ -2,12 +2,14 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.clients.conftest import ROLE, Boto
+from tasuki.cli.own_node import OwnNode
+from tests.clients.conftest import ROLE, Boto, client_of, write_images
 
 pytestmark = pytest.mark.clients
 
@@ -143,6 +145,35 @@ def test_a_hundred_messages_at_once_are_a_hundred_tasks_with_no_setting_changed(
     assert len({one["execution"] for one in told}) == 100
     waits = [one["started"] - one["created"] for one in told]
     assert max(waits) < 10_000, "a task waited more than 10 s for its turn"
+
+
+def test_what_does_not_fit_the_memory_waits_its_turn_and_is_lost_in_no_case(tmp_path: Path) -> None:
+    write_images(tmp_path, quick="true")
+    with (tmp_path / "tasuki.toml").open("a") as settings:
+        settings.write('[node]\nmemory = "64MiB"\n')
+    with OwnNode(tmp_path) as small:
+        boto = client_of(small)
+        source, results = wire(boto, "tight", "quick", memory=32)
+        states = boto("stepfunctions")
+        [machine] = states.list_state_machines()["stateMachines"]
+        definition = json.loads(states.describe_state_machine(stateMachineArn=machine["stateMachineArn"])["definition"])
+        definition["States"]["Run"]["Retry"] = [
+            {"ErrorEquals": ["AmazonECS.Unknown"], "IntervalSeconds": 1, "BackoffRate": 1, "MaxAttempts": 50}
+        ]
+        states.update_state_machine(stateMachineArn=machine["stateMachineArn"], definition=json.dumps(definition))
+        boto("sqs").send_message_batch(
+            QueueUrl=source, Entries=[{"Id": str(at), "MessageBody": str(at)} for at in range(8)]
+        )
+        told = receive(boto, results, 8)
+        assert [one["exit"] for one in told] == [0] * 8
+        failures = 0
+        for one in told:
+            events = states.get_execution_history(executionArn=one["execution"])["events"]
+            causes = [e["taskSubmitFailedEventDetails"]["cause"] for e in events if e["type"] == "TaskSubmitFailed"]
+            causes += [e["taskFailedEventDetails"]["cause"] for e in events if e["type"] == "TaskFailed"]
+            assert all("RESOURCE:MEMORY" in cause for cause in causes)
+            failures += len(causes)
+        assert failures > 0, "all eight fitted at once, so nothing was shown"
 
 
 def test_errors_are_awss_own(boto: Boto) -> None:
