@@ -108,7 +108,9 @@ class ProcessRunner:
     def stop(self, key: Key) -> bool:
         """Leave the wish in the attempt's folder, then wake its shim, if it is there already."""
         attempt = self._attempts.get(key)
-        if attempt is None or attempt.ended is not None:
+        if attempt is None:
+            return False
+        if attempt.ended is not None:
             return True
         attempt.waits = True
         try:

@@ -33,6 +33,9 @@ from tasuki.values.instant import Clock, Instant
 
 log = logging.getLogger("tasuki.tasks")
 
+ASKED_AGAIN_S = 1.0
+"""After how long a stop that the runner could not take (a full disk) is asked again."""
+
 
 def house_id(tx: Tx) -> str:
     """Answer the store's own id, which its folder of tasks bears: another store's tasks are never adopted."""
@@ -61,6 +64,7 @@ class Attendant:
         """Claimed, not started yet: kept here, so that a round that fails in the middle loses none."""
         self._untold: dict[Key, Report] = {}
         self._asked: set[Key] = set()
+        self._unheard = False
 
     async def open(self) -> None:
         """Take over what a node before us started, and listen to the runner."""
@@ -82,6 +86,7 @@ class Attendant:
             await self._start(self._to_start[0])
             self._to_start.popleft()
             await asyncio.sleep(0)  # others' turn: a burst is no reason to keep them waiting
+        await self._stop()
         await self._remove_expired()
         self._be_patient()
         return self._clock.now() if busy else self._runner.due
@@ -102,16 +107,24 @@ class Attendant:
         return True
 
     async def _claim(self) -> bool:
-        """Claim what waits, and pass on what is to stop. Both are on disk before anything happens outside."""
-        waiting, stopping = self._store.look(attending.work)
-        if waiting:
-            claimed = await self._store.write(lambda tx: attending.claim(tx, self._setting, self._host, self._boot))
-            self._to_start.extend(claimed)
-        if stopping:
+        """Claim what waits. It is on disk before anything happens outside."""
+        if not self._store.look(attending.waiting):
+            return False
+        self._to_start.extend(
+            await self._store.write(lambda tx: attending.claim(tx, self._setting, self._host, self._boot))
+        )
+        return True
+
+    async def _stop(self) -> None:
+        """Pass on what is to stop, once; what the runner could not take is asked again."""
+        self._unheard = False
+        if self._store.look(attending.stopping):
             for key in await self._store.read(attending.to_stop):
-                if key not in self._asked and self._runner.stop(key):
-                    self._asked.add(key)
-        return waiting
+                if key not in self._asked:
+                    if self._runner.stop(key):
+                        self._asked.add(key)
+                    else:
+                        self._unheard = True
 
     async def _start(self, launch: Launch) -> None:
         try:
@@ -137,7 +150,7 @@ class Attendant:
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        patience = self._runner.patience_s
+        patience = ASKED_AGAIN_S if self._unheard else self._runner.patience_s
         if patience is not None and self._loop is not None:
             self._later = self._loop.call_later(patience, self._bell.ring, "tasks")
 

@@ -95,7 +95,9 @@ class ScriptedRunner:
     def stop(self, key: Key) -> bool:
         """Have it end after its drain, by SIGTERM or, when that takes too long, by SIGKILL."""
         play = self._plays.get(key)
-        if play is None or play.stopped or play.ended is not None:
+        if play is None:
+            return key in self._never
+        if play.stopped or play.ended is not None:
             return True
         play.stopped = True
         grace = play.launch.containers[0].stop_timeout_s * 1000

@@ -30,9 +30,14 @@ MOST_ATTEMPTS = 3
 """Attempts that never began before a task is given up: the machine cannot start it, whatever the reason."""
 
 
-def work(tx: Tx) -> tuple[bool, bool]:
-    """Tell whether tasks wait to be started, and whether any are to stop (reads only)."""
-    return tx.one(sql.ANY_TO_START) is not None, tx.one(sql.ANY_TO_STOP) is not None
+def waiting(tx: Tx) -> bool:
+    """Tell whether tasks wait to be started (reads only)."""
+    return tx.one(sql.ANY_TO_START) is not None
+
+
+def stopping(tx: Tx) -> bool:
+    """Tell whether claimed tasks are to stop (reads only)."""
+    return tx.one(sql.ANY_TO_STOP) is not None
 
 
 def to_stop(tx: Tx) -> list[Key]:
@@ -56,15 +61,19 @@ def claim(tx: Tx, setting: Setting, host: str, boot: str, limit: int = CLAIMED_A
         key, secret = f"ATSK{tx.chance.hex(16).upper()}", tx.chance.hex(40)
         task.version += 1
         task.last_status = "PENDING"
+        launch: Launch | None = None
+        trouble = ""
         try:
             launch = launch_of(task, definitions[task.definition_id], setting.config, key, secret)
-            task.containers = {
-                one.name: {"imageDigest": digest(find_image(setting.config, one.image))} for one in launch.containers
-            }
-            tx.run(sql.CLAIM, (task.attempt, host, boot, key, secret, tx.now, dumps(task.containers), task.id))
-            launches.append(launch)
+            images = {one.name: find_image(setting.config, one.image) for one in launch.containers}
+            task.containers = {name: {"imageDigest": digest(image)} for name, image in images.items()}
         except UnmappedImage as bad:
-            end(tx, setting, task, "TaskFailedToStart", f"CannotPullContainerError: {bad}")
+            trouble = f"CannotPullContainerError: {bad}"
+        tx.run(sql.CLAIM, (task.attempt, host, boot, key, secret, tx.now, dumps(task.containers), task.id))
+        if launch is not None:
+            launches.append(launch)
+        else:
+            end(tx, setting, task, "TaskFailedToStart", trouble)
     return launches
 
 

@@ -127,6 +127,8 @@ def test_an_unmapped_image_is_accepted_and_stops_as_one_that_cannot_be_pulled(st
     assert "ExitCode" not in output["Containers"][0]
     assert output["Containers"][0]["LastStatus"] == "STOPPED"
     assert "PullStartedAt" not in output
+    assert output["Connectivity"] == "CONNECTED"
+    assert "RuntimeId" in output["Containers"][0]
     assert "StartedAt" not in output
 
 

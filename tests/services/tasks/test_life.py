@@ -3,6 +3,8 @@
 import pytest
 
 from tasuki.runtime.attendant import Attendant
+from tasuki.services.tasks import queries as sql
+from tasuki.services.tasks.stopping import stop
 from tasuki.values.attempts import Launch
 from tests.services.tasks.stage import Died, Stage
 
@@ -75,6 +77,23 @@ def test_a_stop_before_the_claim_runs_nothing(stage: Stage) -> None:
     assert "exitCode" not in stopped["containers"][0]
     stage.house.drain()
     assert stage.runner.started == []
+
+
+def test_a_stop_between_claim_and_start_is_carried_out(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Attendant._start
+
+    async def slowly(self: Attendant, launch: Launch) -> None:
+        row = await stage.house.store.write(lambda tx: tx.one(sql.TASK_BY_NAME, (launch.key.task,)))
+        assert row is not None
+        await stage.house.store.write(lambda tx: stop(tx, stage.attendant._setting, row, "too soon"))
+        await self._stop()
+        await real(self, launch)
+
+    monkeypatch.setattr(Attendant, "_start", slowly)
+    arn = stage.run("forever", drain=False)
+    stage.house.advance(minutes=1)
+    stopped = stage.task(arn)
+    assert (stopped["lastStatus"], stopped["stoppedReason"]) == ("STOPPED", "too soon")
 
 
 def test_a_node_that_comes_back_adopts_what_runs(stage: Stage) -> None:
