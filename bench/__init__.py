@@ -1,0 +1,1 @@
+"""What is fast, and what limits it. `make bench` runs all and prints tables."""

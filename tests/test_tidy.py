@@ -111,7 +111,9 @@ def test_time_and_chance_are_arguments(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_only_documents_codes_json(path: Path) -> None:
-    if path == HOUSE / "values" / "documents.py" or path == HOUSE / "runners" / "facts.py":  # a shim is standard library
+    if (
+        path == HOUSE / "values" / "documents.py" or path == HOUSE / "runners" / "facts.py"
+    ):  # a shim is standard library
         return
     wrong = [t for _, t in imports(path) if t.split(".")[0] in {"json", "msgspec", "orjson"}]
     assert not wrong, f"{name(path)}: use tasuki.values.documents"
@@ -180,7 +182,14 @@ def test_no_test_sleeps(path: Path) -> None:
 
 
 def test_every_module_is_used() -> None:
-    entries = {"tasuki", "tasuki.cli.main", "tasuki.runners.shim", "tasuki.store.migrations", "tasuki.testing"}
+    entries = {
+        "tasuki",
+        "tasuki.cli.main",
+        "tasuki.runners.shim",
+        "tasuki.runners.forkserver",
+        "tasuki.store.migrations",
+        "tasuki.testing",
+    }
     used = {target for path in [*MODULES, *TESTS] for _, target in imports(path)}
     dead = []
     for path in MODULES:
