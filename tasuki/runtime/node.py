@@ -9,16 +9,17 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import uvicorn
 import uvloop
 
-from tasuki.protocol.http import Door, application
+from tasuki.protocol import wire
+from tasuki.protocol.http import Door
 from tasuki.runners.process import ProcessRunner
-from tasuki.runtime.attendant import Attendant
+from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import SystemClock
 from tasuki.runtime.credentials import owner_key
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tasuki.node")
 
 ROOMS = (handovers.room, queues.room, tasks.room, machines.room, pipes.room)
-KEEP_ALIVE_S = 75
-"""Longer than any SDK keeps an idle connection, so that the client is the one to close."""
 LAST_WORDS_S = 3
 """How long a stopping node waits for replies in hand; long polls are ended at once."""
 
@@ -53,7 +52,7 @@ class Node:
     bell: Bell
     loop: Loop
     door: Door
-    runner: ProcessRunner
+    attendant: Attendant
 
 
 def build(config: Config) -> Node:
@@ -84,11 +83,11 @@ def build(config: Config) -> Node:
         chance=chance,
         credential=credential,
     )
-    runner = ProcessRunner(config)
-    attendant = Attendant(store=store, runner=runner, bell=bell, config=config)
+    runner = ProcessRunner(config.data / "tasks", store.look(house_id))
+    attendant = Attendant(store=store, runner=runner, bell=bell, config=config, switchboard=switchboard, clock=clock)
     duties: list[Duty] = [TimerDuty(rooms, store, clock), attendant]
     duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
-    return Node(config, store, bell, Loop(duties, bell, clock), door, runner)
+    return Node(config, store, bell, Loop(duties, bell, clock), door, attendant)
 
 
 def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
@@ -98,12 +97,13 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
     """
     refuse_strangers(config)
     listener = listen(config)
+    host, port = listener.getsockname()[:2]
+    config = replace(config, port=port)
     try:
         node = build(config)
     except BaseException:
         listener.close()
         raise
-    host, port = listener.getsockname()[:2]
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     try:
         with announced(config, url), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -114,26 +114,12 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
 
 
 async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], None]) -> int:
-    server = _Server(
-        uvicorn.Config(
-            application(node.door),
-            loop="none",
-            http="httptools",
-            ws="none",
-            lifespan="off",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=LAST_WORDS_S,
-        )
-    )
+    server = _Server(wire.settings(node.door, loop="none", timeout_graceful_shutdown=LAST_WORDS_S))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await node.runner.open()
+    await node.attendant.open()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     duties = asyncio.create_task(node.loop.serve())
     await asyncio.wait([asyncio.create_task(server.up.wait()), serving], return_when=asyncio.FIRST_COMPLETED)
@@ -152,7 +138,7 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
         await duties
     ending.cancel()
     await serving
-    await node.runner.close()
+    node.attendant.close()
     return 70 if failed else 0
 
 
