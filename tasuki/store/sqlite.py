@@ -3,17 +3,18 @@
 Theory of operation::
 
     write(unit) ──► pending ──► one open transaction per group, units inline on the loop thread
-                                  │ each unit in its own savepoint; a failing one rolls back alone
-                                  ▼
-                                COMMIT (synchronous=NORMAL: into the WAL, not yet forced)
-                                  │ bells ring; the next group may run
-                                  ▼
-                     flusher thread: fdatasync(WAL) ──► replies are released, in order
+                       ▲          │ each unit in its own savepoint; a failing one rolls back alone
+                       │          ▼
+                       │        COMMIT (synchronous=NORMAL: into the WAL, not yet forced); bells ring
+                       │          │
+                       │          ▼
+                       └──── flusher thread: fdatasync(WAL) ──► replies are released
 
 A writer thread would fight the loop thread for the interpreter lock at every statement; inline units don't
-(HOUSE.md section 9). A reply therefore waits for one fdatasync that it shares with everybody in its group and
-often with the groups behind it. Reads run inline on their own connection and, since they may see a commit that
-is not yet forced, are released with the same flush.
+(HOUSE.md section 9). A reply therefore waits for one fdatasync that it shares with everybody in its group. While
+the disk works the loop thread reads requests and collects the next group, and runs it when the flush is done: groups
+that ran meanwhile were smaller, and each paid for its own commit, flush and bells. Reads run inline on their own
+connection and, since they may see the commit that is not yet forced, are released with the same flush.
 
 Checkpoints are PASSIVE, on the flusher thread, after a flush: nobody waits for them. Under load there is always a
 commit that came in meanwhile, so the loop thread then copies those last pages itself, between two groups, and the log
@@ -133,7 +134,7 @@ class SqliteStore:
         self._scheduled = False
         self._stopping = False
         self._restarting = False
-        self._flushing = 0
+        self._flushing: list[_Waiting[Any]] = []  # who waits for the flush in hand; empty: there is none
         self._lock_file = _lock(path) if path is not None else None
         name, self._vfs = (":memory:", None) if path is None else (str(path), vfs)
         self._writer = _open(name, self._vfs)
@@ -147,9 +148,7 @@ class SqliteStore:
         self._wal_fd = -1
         self._reader = self._writer
         self._flusher: threading.Thread | None = None
-        self._jobs: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, list[_Waiting[Any]]] | None] = (
-            queue.SimpleQueue()
-        )
+        self._jobs: queue.SimpleQueue[asyncio.AbstractEventLoop | None] = queue.SimpleQueue()
         if path is not None:
             self._writer.wal_autocheckpoint(0)
             self._writer.set_wal_hook(self._note_wal)
@@ -171,9 +170,7 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         waiting = _Waiting(unit, loop.create_future())
         self._pending.append(waiting)
-        if not self._scheduled:
-            self._scheduled = True
-            loop.call_soon(self._run_group, loop)
+        self._schedule(loop)
         result: T = await waiting.future  # (typed: a Future of a TypeVar answers Any)
         return result
 
@@ -181,11 +178,9 @@ class SqliteStore:
         """Run a unit on a snapshot; answer when all that it could have seen is on disk."""
         result = self.look(unit)
         if self._flushing:
-            loop = asyncio.get_running_loop()
-            waiting: _Waiting[T] = _Waiting(unit, loop.create_future())
+            waiting: _Waiting[T] = _Waiting(unit, asyncio.get_running_loop().create_future())
             waiting.result = result
-            self._flushing += 1
-            self._jobs.put((loop, [waiting]))
+            self._flushing.append(waiting)
             return await waiting.future
         return result
 
@@ -227,15 +222,18 @@ class SqliteStore:
 
     # -- the group ------------------------------------------------------------------------------------------
 
-    def _run_group(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._scheduled = False
-        if not self._pending:
-            return
-        group = self._pending[:MAX_GROUP]
-        self._pending = self._pending[MAX_GROUP:]
-        if self._pending:
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the next group soon; while a flush is in hand its end will, and the group grows meanwhile."""
+        if not self._scheduled and not self._flushing and self._pending:
             self._scheduled = True
             loop.call_soon(self._run_group, loop)
+
+    def _run_group(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._scheduled = False
+        group = self._pending[:MAX_GROUP]
+        if not group:
+            return
+        self._pending = self._pending[MAX_GROUP:]
         now, real_now = self._clock.now(), self._real_clock.now()
         writer = self._writer
         before = writer.total_changes()
@@ -247,15 +245,17 @@ class SqliteStore:
             writer.execute("COMMIT")
         except Exception as bad:  # noqa: BLE001 - each waiting caller is told
             self._fail_group(group, bad)
+            self._schedule(loop)
             return
         for topic, times in rings:
             self._on_ring(topic, times)
-        if self._flusher is None or (writer.total_changes() == before and not self._flushing):
+        if self._flusher is None or writer.total_changes() == before:
             for waiting in group:
                 waiting.release()
+            self._schedule(loop)
             return
-        self._flushing += 1
-        self._jobs.put((loop, group))
+        self._flushing = group
+        self._jobs.put(loop)
 
     def _run_unit(self, waiting: _Waiting[Any], now: Instant, real_now: Instant, rings: list[tuple[str, int]]) -> None:
         writer = self._writer
@@ -292,28 +292,23 @@ class SqliteStore:
     # -- the flusher ----------------------------------------------------------------------------------------
 
     def _flush_forever(self) -> None:
-        stopping = False
-        while not stopping:
-            jobs = [self._jobs.get()]
-            while not self._jobs.empty():
-                jobs.append(self._jobs.get())
-            stopping = None in jobs
-            work = [job for job in jobs if job is not None]
+        while (loop := self._jobs.get()) is not None:
             try:
                 self._fdatasync(self._wal_fd)
             except OSError as bad:
                 self._on_fatal(bad)
                 return
-            for loop, group in work:
-                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                    loop.call_soon_threadsafe(self._release, group)
-            if self.wal_pages > CHECKPOINT_PAGES and work and not stopping and not self._restarting:
-                self._checkpoint(work[-1][0])
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._flushed, loop)
+            if self.wal_pages > CHECKPOINT_PAGES and not self._restarting:
+                self._checkpoint(loop)
 
-    def _release(self, group: list[_Waiting[Any]]) -> None:
-        self._flushing -= 1
-        for waiting in group:
+    def _flushed(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Release everybody whose commit, or what they read, is on disk now; then the group that grew meanwhile."""
+        released, self._flushing = self._flushing, []
+        for waiting in released:
             waiting.release()
+        self._schedule(loop)
 
     def _checkpoint(self, loop: asyncio.AbstractEventLoop) -> None:
         """Copy the log into the file, off the loop thread; what commits meanwhile is left to `_restart_log`."""
