@@ -80,7 +80,8 @@ class Job:
         if not self.tasks or "startedAt" not in self.attempts[-1]:
             return None
         last = self.attempts[-1]
-        until = from_datetime(last["stoppedAt"]) if "stoppedAt" in last else SystemClock().now()
+        ended = last.get("executionStoppedAt")  # not stoppedAt: the node may have been away when it ended
+        until = from_datetime(ended) if ended is not None else SystemClock().now()
         return (until - from_datetime(last["startedAt"])) / 1000
 
 

@@ -24,6 +24,8 @@ def ps(reach: Reach, *, stopped: bool, as_json: bool) -> None:
     if as_json:
         screen.show_json(rows)
     else:
+        for row in rows:
+            row["execution"] = ":".join(str(row["execution"] or "").split(":")[-2:])  # as `watch` takes it
         screen.show_table(rows, COLUMNS, empty="no task runs" if not stopped else "no task has run lately")
 
 
@@ -32,7 +34,7 @@ def row_of(reach: Reach, task: Mapping[str, Any]) -> dict[str, Any]:
     container: Mapping[str, Any] = next(iter(task.get("containers", ())), {})
     identity = str(task["taskArn"]).rpartition("/")[2]
     exits = [c["exitCode"] for c in task.get("containers", ()) if "exitCode" in c]
-    tags = {tag["key"]: tag["value"] for tag in task.get("tags", ())}
+    attributes = {one["name"]: one.get("value") for one in task.get("attributes", ())}
     return {
         "task": identity,
         "definition": str(task["taskDefinitionArn"]).rpartition("/")[2],
@@ -44,8 +46,8 @@ def row_of(reach: Reach, task: Mapping[str, Any]) -> dict[str, Any]:
         "reason": container.get("reason") or task.get("stoppedReason"),
         "created": task.get("createdAt"),
         "started": task.get("startedAt"),
-        "stopped": task.get("stoppedAt"),
-        "execution": tags.get("aws:states:executionArn") or task.get("startedBy"),
+        "stopped": task.get("executionStoppedAt"),
+        "execution": attributes.get("origin") or task.get("startedBy"),
     }
 
 

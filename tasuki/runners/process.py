@@ -352,8 +352,8 @@ def _bytes(mib: int | None) -> int | None:
 
 
 def _report(key: Key, said: dict[str, Any]) -> Report:
+    began = [one["started_at"] for one in said["containers"] if one.get("started_at") is not None]
     ended = [one["ended_at"] for one in said["containers"] if one["ended_at"] is not None]
-    age_s = facts.boottime() - max(ended) if ended and said["boot"] == facts.boot_id() else 0.0
     return Report(
         key,
         "ended" if said["phase"] == "ended" else "running",
@@ -363,8 +363,14 @@ def _report(key: Key, said: dict[str, Any]) -> Report:
         ),
         said["stop_code"],
         said["reason"],
-        max(0, round(age_s * 1000)),
+        _age_ms(said, min(began, default=None)),
+        _age_ms(said, max(ended, default=None)),
     )
+
+
+def _age_ms(said: dict[str, Any], at: float | None) -> int | None:
+    """Answer how long ago a moment of a shim's was; None when it cannot be told (the machine was booted since)."""
+    return None if at is None or said["boot"] != facts.boot_id() else max(0, round((facts.boottime() - at) * 1000))
 
 
 def _lost(key: Key, said: dict[str, Any] | None) -> Report:

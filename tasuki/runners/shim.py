@@ -63,6 +63,7 @@ class Container:
         self.reason: str | None = None
         self.out_of_memory = False
         self.kill_at: float | None = None
+        self.started_at: float | None = None
         self.ended_at: float | None = None
 
     @property
@@ -79,6 +80,7 @@ class Container:
             "exit_code": self.exit_code,
             "reason": self.reason,
             "ended": self.ended,
+            "started_at": self.started_at,
             "ended_at": self.ended_at,
         }
 
@@ -221,7 +223,7 @@ class Shim:
         while chunk := os.read(reader, 4096):
             complaint += chunk
         os.close(reader)
-        container.pid, container.ticks = pid, facts.start_ticks(pid)
+        container.pid, container.ticks, container.started_at = pid, facts.start_ticks(pid), boottime()
         self.dirty = True
         if complaint:  # the command never ran, and its place was not there
             os.waitpid(pid, 0)

@@ -9,7 +9,7 @@ is the world outside, and lives on while nodes come and go.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tasuki.testing.clock import ManualClock, duration_ms
 from tasuki.values.attempts import (
@@ -121,12 +121,14 @@ class ScriptedRunner:
                 play.ended = self._end(play)
                 if play.script.on_end is not None:
                     play.script.on_end(play.launch)
+            began_ms = self.clock.now() - play.started
             if play.ended is not None:
-                reports.append(play.ended)
+                ended_ms = self.clock.now() - play.ends if play.ends is not None else None
+                reports.append(replace(play.ended, began_ms=began_ms, ended_ms=ended_ms))
             elif not play.told:
                 play.told = True
                 containers = tuple(ContainerReport(one.name, pid=1) for one in play.launch.containers)
-                reports.append(Report(play.launch.key, "running", containers))
+                reports.append(Report(play.launch.key, "running", containers, began_ms=began_ms))
         return reports
 
     @staticmethod

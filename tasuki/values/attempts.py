@@ -74,8 +74,8 @@ class ContainerReport:
 class Report:
     """Where an attempt stands.
 
-    `stop_code` and `reason` are ECS's, once it is stopping. `age_ms` is how long ago, in real time, its last container
-    ended: it may have been while the node was down.
+    `stop_code` and `reason` are ECS's, once it is stopping. `began_ms` and `ended_ms` are how long ago, in real time,
+    its first container began and its last one ended, where that is known: it may have been while the node was down.
     """
 
     key: Key
@@ -83,4 +83,5 @@ class Report:
     containers: tuple[ContainerReport, ...] = ()
     stop_code: str | None = None
     reason: str | None = None
-    age_ms: int = 0
+    began_ms: int | None = None
+    ended_ms: int | None = None

@@ -78,8 +78,8 @@ def node(tmp_path_factory: pytest.TempPathFactory, gate: Path) -> Iterator[OwnNo
 def tasuki(node: OwnNode) -> Command:
     """Run a command on the node."""
 
-    def command(*words: str, **more: Any) -> Done:
-        return run(*words, environment={"TASUKI_DATA": str(node.data)}, **more)
+    def command(*words: str, environment: dict[str, str] | None = None, **more: Any) -> Done:
+        return run(*words, environment={"TASUKI_DATA": str(node.data)} | (environment or {}), **more)
 
     return command
 

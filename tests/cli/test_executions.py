@@ -89,7 +89,10 @@ def test_a_running_task_is_seen_followed_and_read(tasuki: Command, node: OwnNode
     [row] = [row for row in decoded(tasuki("ps", "--json")) if row["image"] == "waits"]
     assert row["status"] == "RUNNING"
     assert f"pid {row['pid']}" in lines[-1]
-    assert str(row["task"]) in tasuki("ps").stdout
+    assert row["execution"] == arn
+    shown = tasuki("ps", environment={"COLUMNS": "200"}).stdout
+    assert str(row["task"]) in shown
+    assert ":".join(arn.split(":")[-2:]) in shown
 
     following = subprocess.Popen(
         [sys.executable, "-m", "tasuki.cli.main", "logs", row["task"][:8], "--follow", "--data", str(node.data)],

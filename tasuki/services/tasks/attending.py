@@ -102,10 +102,10 @@ def settle(tx: Tx, setting: Setting, reports: list[Report]) -> None:
         else:
             _take_containers(task, report, stopped=True)
             if task.started_at is None and any(one.exit_code is not None for one in report.containers):
-                task.started_at = task.pulled_at or tx.now
-            stopped_at = max(task.started_at or task.created_at, tx.now - report.age_ms)
+                task.started_at = _began(tx, task, report)
+            ended_at = max(task.started_at or task.created_at, tx.now - (report.ended_ms or 0))
             code, reason = _why(task, report)
-            end(tx, setting, task, code, reason, at=stopped_at)
+            end(tx, setting, task, code, reason, at=ended_at)
 
 
 def _current(tx: Tx, key: Key) -> Task | None:
@@ -115,6 +115,12 @@ def _current(tx: Tx, key: Key) -> Task | None:
     task = Task.of(row)
     over = task.stopped_at is not None or task.attempt != key.attempt or task.last_status == "PROVISIONING"
     return None if over else task
+
+
+def _began(tx: Tx, task: Task, report: Report) -> Instant:
+    """When its first container began, which may be long before anybody looked; not known, it was soon after the claim."""
+    claimed = task.pulled_at if task.pulled_at is not None else task.created_at
+    return claimed if report.began_ms is None else max(claimed, tx.now - report.began_ms)
 
 
 def _why(task: Task, report: Report) -> tuple[str, str | None]:
@@ -152,7 +158,7 @@ def _runs(tx: Tx, task: Task, report: Report) -> None:
     _take_containers(task, report, stopped=False)
     if task.last_status == "PENDING" and any(one.pid is not None for one in report.containers):
         task.last_status = "RUNNING"
-        task.started_at = tx.now
+        task.started_at = _began(tx, task, report)
     if report.stop_code is not None and task.stopping_at is None:
         task.stopping_at = tx.now
         task.desired_status = "STOPPED"
@@ -179,7 +185,11 @@ def _runs(tx: Tx, task: Task, report: Report) -> None:
 
 
 def end(tx: Tx, setting: Setting, task: Task, code: str, reason: str | None, *, at: Instant | None = None) -> None:
-    """Note a task's end, and tell whoever watches it. `at` is when its last container stopped, if not now."""
+    """Note a task's end, and tell whoever watches it.
+
+    `at` is when its last container stopped, if not now. As on ECS, that is `executionStoppedAt`; `stoppedAt` is when the
+    house learned of it.
+    """
     execution_stopped_at = tx.now if at is None else at
     task.version += 2 if task.stopping_at is None else 1
     task.stopping_at = task.stopping_at if task.stopping_at is not None else execution_stopped_at

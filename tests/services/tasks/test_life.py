@@ -106,11 +106,15 @@ def test_a_node_that_comes_back_adopts_what_runs(stage: Stage) -> None:
 
 
 def test_what_ended_while_the_node_was_away_is_settled_with_its_true_exit_code(stage: Stage) -> None:
+    began = stage.house.now
     arn = stage.run("hour")
-    stage.house.clock.set(stage.house.now + 2 * 3_600_000)
+    stage.house.clock.set(began + 2 * 3_600_000)
     stage.crash()
     stage.house.drain()
-    assert stage.task(arn)["containers"][0]["exitCode"] == 0
+    task = stage.task(arn)
+    assert task["containers"][0]["exitCode"] == 0
+    assert (task["startedAt"], task["executionStoppedAt"]) == (began, began + 61 * 60_000), "when it truly was"
+    assert task["stoppedAt"] == began + 2 * 3_600_000, "when the house learned of it"
     assert len(stage.runner.started) == 1
 
 
@@ -144,9 +148,12 @@ def test_killed_between_start_and_the_note_of_it_it_is_adopted(stage: Stage, mon
         arn = stage.run("hour", drain=False)
         with pytest.raises(Died):
             stage.house.drain()
+    began = stage.house.now
+    stage.house.clock.set(began + 600_000)
     stage.crash()
     stage.house.drain()
     assert stage.task(arn)["lastStatus"] == "RUNNING"
+    assert stage.task(arn)["startedAt"] == began
     assert len(stage.runner.started) == 1
 
 
