@@ -3,7 +3,7 @@
 Theory of operation::
 
     write(unit) ──► pending ──► one open transaction per group, units inline on the loop thread
-                       ▲          │ each unit in its own savepoint; a failing one rolls back alone
+                       ▲          │ one raises: all again, each in a savepoint, so that it rolls back alone
                        │          ▼
                        │        COMMIT (synchronous=NORMAL: into the WAL, not yet forced); bells ring
                        │          │
@@ -239,9 +239,8 @@ class SqliteStore:
         before = writer.total_changes()
         rings: list[tuple[str, int]] = []
         try:
-            writer.execute("BEGIN IMMEDIATE")
-            for waiting in group:
-                self._run_unit(waiting, now, real_now, rings)
+            if not self._run_unguarded(group, now, real_now, rings):
+                self._run_guarded(group, now, real_now, rings)
             writer.execute("COMMIT")
         except Exception as bad:  # noqa: BLE001 - each waiting caller is told
             self._fail_group(group, bad)
@@ -257,20 +256,47 @@ class SqliteStore:
         self._flushing = group
         self._jobs.put(loop)
 
-    def _run_unit(self, waiting: _Waiting[Any], now: Instant, real_now: Instant, rings: list[tuple[str, int]]) -> None:
-        writer = self._writer
-        tx = SqliteTx(writer, now, real_now, self._chance)
-        writer.execute("SAVEPOINT unit")
+    def _run_unguarded(
+        self, group: list[_Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
+    ) -> bool:
+        """Run a group without savepoints, as if all went well, which it mostly does: two statements a unit saved.
+
+        False when a unit raised: then all is rolled back, and the group runs again with savepoints. Units may be run again
+        from the top (store/store.py).
+        """
+        self._writer.execute("BEGIN IMMEDIATE")
         try:
-            waiting.result = waiting.unit(tx)
+            for waiting in group:
+                tx = SqliteTx(self._writer, now, real_now, self._chance)
+                waiting.result = waiting.unit(tx)
+                rings.extend(tx.rings)
         except Exception as bad:
-            if isinstance(bad, _BROKEN) or not writer.in_transaction:
-                raise  # the whole group is gone
-            writer.execute("ROLLBACK TO unit")
-            waiting.error = bad
-        else:
-            rings.extend(tx.rings)
-        writer.execute("RELEASE unit")
+            if isinstance(bad, _BROKEN) or not self._writer.in_transaction:
+                raise  # the file, not the unit
+            self._writer.execute("ROLLBACK")
+            rings.clear()
+            return False
+        return True
+
+    def _run_guarded(
+        self, group: list[_Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
+    ) -> None:
+        """Run a group, each unit in its savepoint: one that raises rolls back alone."""
+        writer = self._writer
+        writer.execute("BEGIN IMMEDIATE")
+        for waiting in group:
+            tx = SqliteTx(writer, now, real_now, self._chance)
+            writer.execute("SAVEPOINT unit")
+            try:
+                waiting.result = waiting.unit(tx)
+            except Exception as bad:
+                if isinstance(bad, _BROKEN) or not writer.in_transaction:
+                    raise  # the whole group is gone
+                writer.execute("ROLLBACK TO unit")
+                waiting.error = bad
+            else:
+                rings.extend(tx.rings)
+            writer.execute("RELEASE unit")
 
     def _fail_group(self, group: list[_Waiting[Any]], bad: Exception) -> None:
         """Nothing of this group is committed: say so to each of them."""
