@@ -1,0 +1,1 @@
+-- map_runs: filled by the change that brings it.

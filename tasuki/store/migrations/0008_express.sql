@@ -1,0 +1,1 @@
+-- express: filled by the change that brings it.

@@ -1,0 +1,1 @@
+-- activities_versions: filled by the change that brings it.
