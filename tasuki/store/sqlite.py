@@ -27,7 +27,6 @@ node.
 """
 
 import asyncio
-import fcntl
 import os
 import queue
 import threading
@@ -38,13 +37,12 @@ from typing import Any, Generic
 
 import apsw
 
-from tasuki.store.migrations import migrations
+from tasuki.store import sqlite_file
 from tasuki.store.store import Params, Row, T, Unit
 from tasuki.values.chance import Chance
-from tasuki.values.errors import StoreBusy, StoreError, StoreFull, StoreNewer
+from tasuki.values.errors import StoreError, StoreFull
 from tasuki.values.instant import Clock, Instant
 
-APPLICATION_ID = 0x7A5C1
 CHECKPOINT_PAGES = 4_000
 """WAL pages (16 MiB) after which the flusher copies them into the database file."""
 MAX_GROUP = 256
@@ -135,13 +133,11 @@ class SqliteStore:
         self._stopping = False
         self._restarting = False
         self._flushing: list[_Waiting[Any]] = []  # who waits for the flush in hand; empty: there is none
-        self._lock_file = _lock(path) if path is not None else None
+        self._lock_file = sqlite_file.lock(path) if path is not None else None
         name, self._vfs = (":memory:", None) if path is None else (str(path), vfs)
-        self._writer = _open(name, self._vfs)
         try:
-            _migrate(self._writer)
+            self._writer = sqlite_file.open_writer(name, self._vfs)
         except BaseException:
-            self._writer.close()
             self._unlock()
             raise
         self.wal_pages = 0
@@ -152,12 +148,12 @@ class SqliteStore:
         if path is not None:
             self._writer.wal_autocheckpoint(0)
             self._writer.set_wal_hook(self._note_wal)
-            self._reader = _open(name, self._vfs)
+            self._reader = sqlite_file.connect(name, self._vfs)
             self._reader.pragma("query_only", True)
             self._wal_fd = os.open(f"{path}-wal", os.O_RDWR)
             os.fsync(self._wal_fd)
-            _sync_folder(path.parent)
-            self._checkpointer = _open(name, self._vfs)
+            sqlite_file.sync_folder(path.parent)
+            self._checkpointer = sqlite_file.connect(name, self._vfs)
             self._flusher = threading.Thread(target=self._flush_forever, name="tasuki-flusher", daemon=True)
             self._flusher.start()
 
@@ -340,7 +336,10 @@ class SqliteStore:
         """Copy the log into the file, off the loop thread; what commits meanwhile is left to `_restart_log`."""
         try:
             self._checkpointer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.BusyError:
+        except (apsw.BusyError, apsw.FullError):
+            return  # where the disk is full, what is in the log is safe there, and copied when there is room
+        except apsw.Error as bad:
+            self._on_fatal(bad)
             return
         self._restarting = True  # until then no further copying here: two at once would only find each other busy
         with suppress(RuntimeError):  # the loop is closed
@@ -351,9 +350,14 @@ class SqliteStore:
         self._restarting = False
         if self._flusher is None:
             return
-        with suppress(apsw.BusyError):
+        try:
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-            self.wal_pages = 0
+        except (apsw.BusyError, apsw.FullError):
+            return
+        except apsw.Error as bad:
+            self._on_fatal(bad)
+            return
+        self.wal_pages = 0
 
     def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self.wal_pages = pages
@@ -363,60 +367,6 @@ class SqliteStore:
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
-
-
-def _open(name: str, vfs: str | None) -> apsw.Connection:
-    connection = apsw.Connection(name, vfs=vfs, statementcachesize=500)
-    connection.set_busy_timeout(5_000)
-    connection.pragma("journal_mode", "wal")
-    connection.pragma("synchronous", "normal")
-    connection.pragma("foreign_keys", False)  # rooms keep their own promises; no hidden reads on the hot path
-    connection.pragma("temp_store", "memory")
-    connection.pragma("cache_size", -16_000)
-    # Plans never depend on bound values (which STAT4 allows): otherwise SQLite prepares most statements anew at each
-    # new value, at three to four times the cost of a short one.
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-    return connection
-
-
-def _migrate(connection: apsw.Connection) -> None:
-    """Bring the schema up to date, one transaction per step; refuse a file from the future."""
-    known = migrations()
-    version = connection.pragma("user_version")
-    application = connection.pragma("application_id")
-    if version and application != APPLICATION_ID:
-        raise StoreNewer("This file is a SQLite database of another program; choose another data directory.")
-    if version > known[-1][0]:
-        raise StoreNewer(
-            f"The data directory was written by a newer Tasuki (schema {version}, this one knows {known[-1][0]}). "
-            "Upgrade Tasuki, or choose another data directory."
-        )
-    for number, sql in known[version:]:
-        with connection:
-            connection.execute(sql)
-            connection.pragma("user_version", number)
-            connection.pragma("application_id", APPLICATION_ID)
-
-
-def _lock(path: Path) -> int:
-    """Hold the file for this process; a second node is refused."""
-    fd = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise StoreBusy(
-            f"Another node is running on {path.parent}; stop it first, or choose another data directory with --data."
-        ) from None
-    return fd
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _exit(bad: BaseException) -> None:  # pragma: no cover - ends the process

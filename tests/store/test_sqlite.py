@@ -14,7 +14,7 @@ from tasuki.store.sqlite import CHECKPOINT_PAGES, SqliteStore
 from tasuki.store.store import Tx
 from tasuki.testing import ManualClock
 from tasuki.values.chance import Chance
-from tasuki.values.errors import StoreBusy, StoreFull, StoreNewer
+from tasuki.values.errors import StoreBusy, StoreError, StoreFull, StoreNewer
 from tests.store.conftest import open_sqlite
 from tests.store.test_contract import COUNT, GET, put
 
@@ -55,6 +55,25 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     raw.close()
     with pytest.raises(StoreNewer, match="another program"):
         open_sqlite(tmp_path / "t.db")
+
+
+def test_a_database_of_another_program_is_refused_also_if_that_never_numbered_it(tmp_path: Path) -> None:
+    raw = apsw.Connection(str(tmp_path / "t.db"))
+    raw.execute("CREATE TABLE theirs (x)")
+    raw.close()
+    with pytest.raises(StoreNewer, match="another program"):
+        open_sqlite(tmp_path / "t.db")
+    raw = apsw.Connection(str(tmp_path / "t.db"))
+    assert [name for (name,) in raw.execute("SELECT name FROM sqlite_schema")] == ["theirs"]
+    assert raw.pragma("journal_mode") == "delete"
+    raw.close()
+
+
+def test_a_file_that_is_no_database_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "t.db").write_bytes(b"not ours" * 1000)
+    for _ in range(2):  # and the lock is given back
+        with pytest.raises(StoreError, match=r"t\.db can't be used as a database"):
+            open_sqlite(tmp_path / "t.db")
 
 
 def test_a_reply_waits_for_the_flush_and_so_does_a_read_of_what_is_not_flushed_yet(tmp_path: Path) -> None:
@@ -173,3 +192,54 @@ def test_the_log_is_copied_into_the_file_and_does_not_grow_without_bound(tmp_pat
     assert size < 4 * CHECKPOINT_PAGES * 4096, size
     store.close()
     assert not (tmp_path / "t.db-wal").exists()
+
+
+class Copier:
+    """A checkpointer whose disk is full: the log has its place already, the file would have to grow."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.tried = threading.Semaphore(0)
+
+    def wal_checkpoint(self, **_: object) -> None:
+        self.tried.release()
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def big_units(store: SqliteStore, count: int) -> None:
+    async def play() -> None:
+        for number in range(count):
+            await asyncio.wait_for(store.write(put(f"k{number}", "x" * (CHECKPOINT_PAGES * 4096 // 3))), 10)
+
+    asyncio.run(play())
+
+
+def test_a_disk_too_full_to_copy_the_log_into_the_file_stops_no_reply(tmp_path: Path) -> None:
+    store = open_sqlite(tmp_path / "t.db").store
+    ours, full = store._checkpointer, Copier(apsw.FullError(), apsw.FullError())
+    store._checkpointer = full  # type: ignore[assignment]
+    big_units(store, 8)
+    assert full.tried.acquire(timeout=10)
+    ours.close()
+    store.close()
+
+
+def test_a_disk_that_fails_while_the_log_is_copied_ends_the_node(tmp_path: Path) -> None:
+    told: list[BaseException] = []
+    store = SqliteStore(
+        tmp_path / "t.db",
+        clock=ManualClock(),
+        real_clock=ManualClock(),
+        chance=Chance.seeded(1),
+        on_fatal=told.append,
+    )
+    store._checkpointer.close()
+    store._checkpointer = copier = Copier(apsw.IOError())  # type: ignore[assignment]
+    big_units(store, 5)
+    assert copier.tried.acquire(timeout=10)
+    store.close()
+    assert isinstance(told[0], apsw.IOError)
