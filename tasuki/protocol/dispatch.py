@@ -19,11 +19,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from tasuki.protocol.faults import AccessDenied, QueueThrottled, Throttled, TooManyRequests
-from tasuki.protocol.model import Action
 from tasuki.store.store import Store
 from tasuki.values.errors import DomainError
 from tasuki.values.instant import Clock
 from tasuki.values.operations import NotYet, Operation, Request
+from tasuki.values.service_models import Action
 
 CLOCK = "clock"
 """The topic that rings when a manual clock was moved."""

@@ -4,7 +4,7 @@
 
     DomainError
     ├── MissingToken, IncompleteSignature, InvalidSignature, UnknownKey, AccessDenied      who are you?
-    ├── Serialization, Validation, MissingParameter                                        what do you say?
+    ├── (Serialization, Validation, MissingParameter: values/service_checks.py)            what do you say?
     ├── UnknownOperation, NotOffered, InvalidAction                                        what do you want?
     ├── Throttled, TooLarge, RequestTimeout, Unavailable, InternalFailure                  not now
     └── Refused                                                                            not from there
@@ -52,27 +52,6 @@ class AccessDenied(DomainError):
     code = "AccessDeniedException"
     query_code = "AccessDenied"
     status = 403
-
-
-class Serialization(DomainError):
-    """The body is not what the protocol says, or a value is of another type."""
-
-    code = "SerializationException"
-    query_code = "MalformedInput"
-
-
-class Validation(DomainError):
-    """A value breaks the model's constraints."""
-
-    code = "ValidationException"
-    query_code = "ValidationError"
-
-
-class MissingParameter(DomainError):
-    """SQS's own word for a required member that is not there."""
-
-    code = "MissingRequiredParameterException"
-    query_code = "MissingParameter"
 
 
 class UnknownOperation(DomainError):

@@ -13,10 +13,15 @@ import base64
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tasuki.protocol.checks import (
+from tasuki.protocol.reply import Reply
+from tasuki.values.documents import dumpb, loads
+from tasuki.values.errors import DomainError, MalformedDocument
+from tasuki.values.instant import to_iso
+from tasuki.values.service_checks import (
     FRAMEWORK_FREE,
     INTEGERS,
     PATTERN_LENGTH,
+    Serialization,
     check,
     convert,
     from_base64,
@@ -24,12 +29,7 @@ from tasuki.protocol.checks import (
     from_text,
     is_integer,
 )
-from tasuki.protocol.faults import Serialization
-from tasuki.protocol.model import Action, Member, Service, Shape
-from tasuki.protocol.reply import Reply
-from tasuki.values.documents import dumpb, loads
-from tasuki.values.errors import DomainError, MalformedDocument
-from tasuki.values.instant import to_iso
+from tasuki.values.service_models import Action, Member, Service, Shape
 
 Reader: TypeAlias = Callable[[Any], Any]
 Writer: TypeAlias = Callable[[Any], Any]

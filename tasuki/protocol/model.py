@@ -1,31 +1,13 @@
-"""Service models: shapes, operations, errors, as botocore ships them.
+"""Which service is meant: by botocore's name, by a signature's scope, by a target's prefix.
 
-The JSON files are read straight out of botocore's folder, each service on first use and without importing botocore:
-that import alone costs 19 MB and a fifth of a second, a model without its prose about one millisecond per 100 KB.
-
-::
-
-    Models ── service(name) ──> Service ── action(name) ──> Action ── input, output ──> Shape
-                                                                                        │ members
-                                                                                        Member ──> Shape ...
-
-A `Shape` is a type; a `Member` is a place where one is used, with what the place adds (its name on the wire, its
-location in a REST request). Both are plain and resolved once; the codecs compile closures from them.
+Beside AWS's models there is the house's own, and the older query form of a service that has moved on to JSON.
 """
 
-import gzip
-import re
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
 from tasuki.protocol.house_model import HOUSE, house_model
 from tasuki.protocol.legacy import lay_over
-from tasuki.values.documents import loads
+from tasuki.values.service_models import Service, build_service, read_model, service_model
 
 _SIGNED_AS = {
     "states": "stepfunctions",
@@ -40,187 +22,6 @@ _SIGNED_AS = {
 }
 """Where the name in a signature's scope is not botocore's name of the service."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
-_OTHERS_KEPT = 4
-"""Models of services that are not offered are only needed to word a refusal: keep few."""
-
-
-class Shape:
-    """A type of the model. `kind` is botocore's: structure, list, map, string, integer, long, blob, timestamp, ..."""
-
-    __slots__ = (
-        "code",
-        "document",
-        "enum",
-        "flattened",
-        "key",
-        "kind",
-        "maximum",
-        "member",
-        "members",
-        "minimum",
-        "name",
-        "pattern",
-        "payload",
-        "required",
-        "sensitive",
-        "status",
-        "timestamp",
-        "value",
-    )
-
-    def __init__(self, name: str, spec: Mapping[str, Any]) -> None:
-        self.name = name
-        self.kind: str = spec["type"]
-        self.members: dict[str, Member] = {}
-        self.required: tuple[str, ...] = tuple(spec.get("required", ()))
-        self.member: Member | None = None
-        self.key: Member | None = None
-        self.value: Member | None = None
-        self.minimum: float | None = spec.get("min")
-        self.maximum: float | None = spec.get("max")
-        self.pattern: str | None = spec.get("pattern")
-        self.enum: tuple[str, ...] = tuple(spec.get("enum", ()))
-        self.sensitive: bool = bool(spec.get("sensitive"))
-        self.flattened: bool = bool(spec.get("flattened"))
-        self.timestamp: str | None = spec.get("timestampFormat")
-        self.document: bool = bool(spec.get("document"))
-        self.payload: str | None = spec.get("payload")
-        error = spec.get("error", {})
-        self.code: str | None = error.get("code")
-        self.status: int | None = error.get("httpStatusCode")
-
-    def matches(self, text: str) -> bool:
-        """Tell whether `text` satisfies the pattern (a Java pattern; one that Python can't read is not checked)."""
-        pattern = _compiled(self.pattern) if self.pattern is not None else None
-        return pattern is None or pattern.fullmatch(text) is not None
-
-    @property
-    def element(self) -> "Member":
-        """The member of a list."""
-        assert self.member is not None, self.name
-        return self.member
-
-    @property
-    def pair(self) -> "tuple[Member, Member]":
-        """Key and value of a map."""
-        assert self.key is not None, self.name
-        assert self.value is not None, self.name
-        return self.key, self.value
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None
-
-
-class Member:
-    """A place where a shape is used: a structure's member, a list's element, a map's key or value."""
-
-    __slots__ = ("flattened", "location", "name", "renamed", "shape", "timestamp", "wire")
-
-    def __init__(self, name: str, shape: Shape, spec: Mapping[str, Any]) -> None:
-        self.name = name
-        self.shape = shape
-        self.renamed: str | None = spec.get("locationName")
-        self.wire: str = self.renamed or name
-        self.location: str | None = spec.get("location")
-        self.flattened: bool = bool(spec.get("flattened")) or shape.flattened
-        self.timestamp: str | None = spec.get("timestampFormat") or shape.timestamp
-
-    @property
-    def tag(self) -> str:
-        """The name in the query protocol: a flattened list goes under its element's name, when that has one."""
-        if self.flattened and self.shape.kind == "list" and self.shape.element.renamed:
-            return self.shape.element.renamed
-        return self.wire
-
-
-_NOTHING = Shape("Nothing", {"type": "structure"})
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An operation of the model."""
-
-    service: "Service"
-    name: str
-    method: str
-    uri: str
-    status: int
-    input: Shape
-    output: Shape | None
-    result_wrapper: str | None
-    permission: str
-    """As an IAM policy names it: `states:StartExecution`."""
-
-
-@dataclass(slots=True)
-class Service:
-    """One service's model. `protocol` is `json`, `query`, `rest-json`, `rest-xml`, `ec2` or `smithy-rpc-v2-cbor`."""
-
-    name: str
-    protocol: str
-    signing_name: str
-    target_prefix: str
-    json_version: str
-    api_version: str
-    xml_namespace: str
-    query_compatible: bool
-    spec: dict[str, Any]
-    _shapes: dict[str, Shape] = field(default_factory=dict)
-    _actions: dict[str, Action] = field(default_factory=dict)
-
-    def names(self) -> list[str]:
-        """All operations of the model."""
-        return list(self.spec["operations"])
-
-    def action(self, name: str) -> Action | None:
-        """An operation by its name, or None when the service has none of that name."""
-        action = self._actions.get(name)
-        if action is None:
-            spec = self.spec["operations"].get(name)
-            if spec is None:
-                return None
-            action = self._actions[name] = self._action(name, spec)
-        return action
-
-    def _action(self, name: str, spec: Mapping[str, Any]) -> Action:
-        output = spec.get("output")
-        http = spec.get("http", {})
-        return Action(
-            service=self,
-            name=name,
-            method=http.get("method", "POST"),
-            uri=http.get("requestUri", "/"),
-            status=http.get("responseCode", 200),
-            input=self.shape(spec["input"]["shape"]) if "input" in spec else _NOTHING,
-            output=self.shape(output["shape"]) if output else None,
-            result_wrapper=output.get("resultWrapper") if output else None,
-            permission=f"{self.signing_name}:{name}",
-        )
-
-    def error(self, code: str) -> Shape | None:
-        """The shape of a modelled error, or None."""
-        spec = self.spec["shapes"].get(code)
-        return self.shape(code) if spec is not None and spec.get("exception") else None
-
-    def shape(self, name: str) -> Shape:
-        """A shape by its name; shapes that contain themselves are one object."""
-        shape = self._shapes.get(name)
-        if shape is None:
-            spec = self.spec["shapes"][name]
-            shape = self._shapes[name] = Shape(name, spec)
-            for member, ref in spec.get("members", {}).items():
-                shape.members[member] = Member(member, self.shape(ref["shape"]), ref)
-            for place in ("member", "key", "value"):
-                if place in spec:
-                    setattr(shape, place, Member(place, self.shape(spec[place]["shape"]), spec[place]))
-        return shape
-
 
 class Models:
     """All services known to botocore, read when they are asked for."""
@@ -228,23 +29,13 @@ class Models:
     def __init__(self, offered: Mapping[str, object]) -> None:
         self._offered = frozenset(offered)
         self._kept: dict[str, Service] = {}
-        self._others: OrderedDict[str, Service] = OrderedDict()
 
     def service(self, name: str, protocol: str | None = None) -> Service | None:
         """A service by botocore's name; with `protocol` `query`, the older form of a service that has one."""
         key = f"{name} {protocol}" if protocol else name
-        if key in self._kept:
-            return self._kept[key]
-        if name in self._offered:
-            found = _read(name, protocol)
-            if found is not None:
-                self._kept[key] = found
-            return found
-        found = self._others.pop(key, None) or _read(name, protocol)
-        if found is not None:
-            self._others[key] = found
-            if len(self._others) > _OTHERS_KEPT:
-                self._others.popitem(last=False)
+        found = self._kept.get(key) or _read(name, protocol)
+        if found is not None and name in self._offered:
+            self._kept[key] = found
         return found
 
     def signed_as(self, signing_name: str) -> Service | None:
@@ -268,62 +59,11 @@ class Models:
         return None
 
 
-@cache
-def _library() -> Path:
-    """Where botocore keeps its models; asked without importing it."""
-    spec = find_spec("botocore")
-    assert spec is not None, "botocore is not installed"
-    assert spec.submodule_search_locations, "botocore is not a package"
-    return Path(spec.submodule_search_locations[0]) / "data"
-
-
 def _read(name: str, protocol: str | None) -> Service | None:
-    # The name may come from the wire: it must be a plain word before it touches the file system.
-    if not _NAME.fullmatch(name):
+    service = build_service(HOUSE, house_model()) if name == HOUSE else service_model(name)
+    if service is None or protocol is None or service.protocol == protocol:
+        return service
+    spec = read_model(name)
+    if spec is None or not lay_over(name, spec):
         return None
-    spec = house_model() if name == HOUSE else _shipped(name)
-    if spec is None:
-        return None
-    _drop_prose(spec)
-    meta = spec["metadata"]
-    compatible = "awsQueryCompatible" in meta
-    if protocol is not None and meta["protocol"] != protocol:
-        if not lay_over(name, spec):
-            return None
-        meta = spec["metadata"]
-    return Service(
-        name=name,
-        protocol=meta["protocol"],
-        signing_name=meta.get("signingName") or meta["endpointPrefix"],
-        target_prefix=meta.get("targetPrefix", ""),
-        json_version=meta.get("jsonVersion", "1.0"),
-        api_version=meta["apiVersion"],
-        xml_namespace=meta.get("xmlNamespace", ""),
-        query_compatible=compatible,
-        spec=spec,
-    )
-
-
-def _shipped(name: str) -> Any:
-    """Read a model as botocore ships it, in its newest version, as boto3 takes it; None when there is none."""
-    folder = _library() / name
-    if not folder.is_dir():
-        return None
-    version = max((entry.name for entry in folder.iterdir() if entry.is_dir()), default=None)
-    if version is None:
-        return None
-    packed = folder / version / "service-2.json.gz"
-    if packed.exists():
-        return loads(gzip.decompress(packed.read_bytes()))
-    return loads((folder / version / "service-2.json").read_bytes())
-
-
-def _drop_prose(spec: dict[str, Any]) -> None:
-    """Forget the documentation: it is nine tenths of a model."""
-    spec.pop("documentation", None)
-    for operation in spec["operations"].values():
-        operation.pop("documentation", None)
-    for shape in spec["shapes"].values():
-        shape.pop("documentation", None)
-        for member in shape.get("members", {}).values():
-            member.pop("documentation", None)
+    return build_service(name, spec)

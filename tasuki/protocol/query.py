@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tasuki.protocol.checks import check, from_text
-from tasuki.protocol.faults import Serialization
-from tasuki.protocol.model import Action, Member, Service, Shape
 from tasuki.protocol.reply import Reply
 from tasuki.values.errors import DomainError
 from tasuki.values.instant import to_iso
+from tasuki.values.service_checks import Serialization, check, from_text
+from tasuki.values.service_models import Action, Member, Service, Shape
 
 FIELDS_MAX = 20_000
 """Fields of one form: ten messages with ten attributes each take some five hundred."""

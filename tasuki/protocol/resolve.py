@@ -15,20 +15,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tasuki.protocol.call import Call
-from tasuki.protocol.faults import (
-    InvalidSignature,
-    MissingAction,
-    NotOffered,
-    Serialization,
-    UnknownOperation,
-)
+from tasuki.protocol.faults import InvalidSignature, MissingAction, NotOffered, UnknownOperation
 from tasuki.protocol.json import JsonActions, json_fault
-from tasuki.protocol.model import Action, Models, Service
+from tasuki.protocol.model import Models
 from tasuki.protocol.query import QueryActions, ec2_fault, parse_form, query_fault
 from tasuki.protocol.reply import Reply
 from tasuki.protocol.rest import RestActions, rest_fault, rest_xml_fault
 from tasuki.values.errors import DomainError
 from tasuki.values.operations import Operation, Operations
+from tasuki.values.service_checks import Serialization
+from tasuki.values.service_models import Action, Service
 
 Fault = Callable[[DomainError, str], Reply]
 _FORM = b"application/x-www-form-urlencoded"

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from tasuki.protocol.checks import check, convert, from_text
-from tasuki.protocol.faults import NotFound, Serialization
+from tasuki.protocol.faults import NotFound
 from tasuki.protocol.json import Amiss, Reader, Readers, Writers, error_fields, parse_body
-from tasuki.protocol.model import Action, Member, Service, Shape
 from tasuki.protocol.query import FIELDS_MAX, escape
 from tasuki.protocol.reply import Reply
 from tasuki.values.documents import dumpb
 from tasuki.values.errors import DomainError
 from tasuki.values.instant import to_datetime, to_iso
+from tasuki.values.service_checks import Serialization, check, convert, from_text
+from tasuki.values.service_models import Action, Member, Service, Shape
 
 _JSON = b"application/json"
 _BYTES = b"application/octet-stream"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasuki.protocol.checks import check, complaints, convert
-from tasuki.protocol.faults import Serialization
 from tasuki.protocol.json import Amiss, Readers
-from tasuki.protocol.model import Models, Shape
+from tasuki.protocol.model import Models
 from tasuki.values.documents import dumpb
 from tasuki.values.errors import DomainError
+from tasuki.values.service_checks import Serialization, check, complaints, convert
+from tasuki.values.service_models import Shape
 from tests.protocol.knocking import Script, error_of, knock, make_app, sign
 
 MODELS = Models({"sqs": {}, "stepfunctions": {}, "ecs": {}, "pipes": {}})

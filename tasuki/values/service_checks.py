@@ -1,4 +1,4 @@
-"""What AWS says about input that breaks the model. The slow, talkative twin of the readers in `json.py`.
+"""What AWS says about input that breaks the model. The slow, talkative twin of the readers in `protocol/json.py`.
 
 A reader only notices that something is amiss; then `convert` finds what is of the wrong type (the first fault, a
 `SerializationException`) and `complaints` lists all broken constraints, in the words of AWS's service framework
@@ -16,9 +16,9 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from tasuki.protocol.faults import MissingParameter, Serialization, Validation
-from tasuki.protocol.model import Member, Service, Shape
+from tasuki.values.errors import DomainError
 from tasuki.values.instant import Instant, from_datetime
+from tasuki.values.service_models import Member, Service, Shape
 
 INTEGERS = {"integer": 1 << 31, "long": 1 << 63}
 """Integer kinds and the first number that no longer fits."""
@@ -36,6 +36,27 @@ _ARTICLES = {
 }
 FRAMEWORK_FREE = frozenset({"sqs"})
 """Services that look after their own constraints."""
+
+
+class Serialization(DomainError):
+    """The body is not what the protocol says, or a value is of another type."""
+
+    code = "SerializationException"
+    query_code = "MalformedInput"
+
+
+class Validation(DomainError):
+    """A value breaks the model's constraints."""
+
+    code = "ValidationException"
+    query_code = "ValidationError"
+
+
+class MissingParameter(DomainError):
+    """SQS's own word for a required member that is not there."""
+
+    code = "MissingRequiredParameterException"
+    query_code = "MissingParameter"
 
 
 def check(service: Service, shape: Shape, tree: dict[str, Any]) -> None:
