@@ -61,6 +61,33 @@ def test_the_tasks_limit_counts_all_containers_and_ends_them_all(which: str, req
 
 
 @both
+def test_the_processes_of_a_container_count_together_and_all_end(
+    which: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Three workers of 40 MiB: none of them is near the limit, the container is over it (S0-25, S0-33)."""
+    worker = "b = bytearray(40 << 20); b[::4096] = b'x' * len(b[::4096]); import signal; signal.pause()"
+    code = f"""
+import os, pathlib, signal
+gate, go = os.pipe()
+pids = []
+for _ in range(3):
+    pids.append(os.fork())
+    if pids[-1] == 0:
+        os.read(gate, 1)
+        exec({worker!r})
+pathlib.Path({str(tmp_path / "pids")!r}).write_text(" ".join(map(str, [os.getpid(), *pids])))
+os.write(go, b"all")
+signal.pause()
+"""
+    bench: Bench = request.getfixturevalue(which)
+    only = bench.only(bench.start(bench.python(code, memory_mib=100)))
+    assert (only.exit_code, only.reason) == (137, OUT_OF_MEMORY)
+    pids = (tmp_path / "pids").read_text().split()
+    assert len(pids) == 4
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+@both
 def test_a_nonessential_container_over_its_own_limit_ends_alone(which: str, request: pytest.FixtureRequest) -> None:
     bench: Bench = request.getfixturevalue(which)
     wait = bench.python("import signal; signal.pause()")
