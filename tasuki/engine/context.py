@@ -28,7 +28,8 @@ class Context:
     def __call__(self) -> dict[str, Any]:
         """Answer the context object."""
         if self._made is None:
-            self._made = self._make()
+            given = self._turn.given_context
+            self._made = self._make() if given is None else given
         return self._made
 
     def _make(self) -> dict[str, Any]:

@@ -44,6 +44,8 @@ def fail_state(turn: Turn, frame: Frame, state: State, failure: Failure, failed_
     matched = failure.error or ""
     if matched == HEARTBEAT_TIMEOUT:
         failure = Failure("States.Timeout", failure.cause)
+    if turn.trace is not None:
+        turn.trace["failure"] = failure
     if isinstance(state, Task | Parallel | Map):
         if _retry(turn, frame, state, matched):
             return
@@ -69,6 +71,8 @@ def _retry(turn: Turn, frame: Frame, state: Task | Parallel | Map, error: str) -
     frame.retry_count += 1
     fraction = turn.chance("delay/").fraction() if retrier.full_jitter else 0.0
     frame.wake_at = turn.now + delay_ms(retrier, used, fraction)
+    if turn.trace is not None:
+        turn.trace["retryIndex"] = place
     frame.phase = Phase.RETRYING
     turn.frames.touch(frame)
     return True
@@ -79,6 +83,8 @@ def _catch(turn: Turn, frame: Frame, state: Task | Parallel | Map, matched: str,
     catcher = find_catcher(state.catch, matched)
     if catcher is None:
         return False
+    if turn.trace is not None:
+        turn.trace["catchIndex"] = state.catch.index(catcher)
     error_output = Doc({"Error": failure.error or "", "Cause": failure.cause or ""})
     scope = make_scope(turn, frame, state, frame.input.value)
     try:

@@ -51,14 +51,20 @@ class JsonPath:
         path = state.flow.input_path
         if path is not None:
             scope.input = path(scope)
+        if scope.trace is not None:
+            scope.trace.setdefault("afterInputPath", Doc(scope.input))
         return scope
 
     def arguments(self, scope: Scope, frame: Frame, state: State) -> Doc:
         """Parameters, by default the input after InputPath."""
         flow = state.flow
         if flow.parameters is not None:
-            return Doc(flow.parameters(scope))
-        return frame.input if flow.input_path is None else Doc(scope.input)
+            made = Doc(flow.parameters(scope))
+        else:
+            made = frame.input if flow.input_path is None else Doc(scope.input)
+        if scope.trace is not None:
+            scope.trace["afterParameters"] = made
+        return made
 
     def finish(
         self, scope: Scope, frame: Frame, state: State, result: Doc, assign: Expression | None
@@ -69,11 +75,15 @@ class JsonPath:
         if flow.result_selector is not None:
             scope.input = result.value
             output = Doc(flow.result_selector(scope))
+        if scope.trace is not None:
+            scope.trace["afterResultSelector"] = output
         where = flow.result_path
         if where == "discard":
             output = frame.input
         elif where:
             output = Doc(merge(frame.input.value, where, output.value))
+        if scope.trace is not None:
+            scope.trace["afterResultPath"] = output
         if flow.output_path is not None:
             scope.input = output.value
             output = Doc(flow.output_path(scope))
@@ -106,4 +116,4 @@ def mode_of(state: State) -> Mode:
 
 def make_scope(turn: Turn, frame: Frame, state: State, value: Any, item: tuple[int, Doc] | None = None) -> Scope:
     """Answer a scope in which `$` is `value`, and `$$.Map.Item` is `item` or the one around the frame."""
-    return Scope(value, Context(turn, frame, state, item), turn.variables(frame), turn.chance())
+    return Scope(value, Context(turn, frame, state, item), turn.variables(frame), turn.chance(), trace=turn.trace)

@@ -57,7 +57,7 @@ from tasuki.values.instant import Instant
 
 _ROOT = 1
 
-_ENTER: Mapping[type[State], Callable[[Turn, Frame, Any], None]] = {
+ENTER: Mapping[type[State], Callable[[Turn, Frame, Any], None]] = {
     Pass: pass_.enter,
     Task: task.enter,
     Choice: choice.enter,
@@ -67,7 +67,7 @@ _ENTER: Mapping[type[State], Callable[[Turn, Frame, Any], None]] = {
     Parallel: parallel.enter,
     Map: map.enter,
 }
-_RESUME: Mapping[type[State], Callable[[Turn, Frame, Any, Any], None]] = {
+RESUME: Mapping[type[State], Callable[[Turn, Frame, Any, Any], None]] = {
     Task: task.resume,
     Wait: wait.resume,
     Parallel: parallel.resume,
@@ -172,7 +172,7 @@ def _run_frame(turn: Turn, frame: Frame) -> None:
         state = states[frame.state]
         turn.transitions += 1
         try:
-            _ENTER[type(state)](turn, frame, state)
+            ENTER[type(state)](turn, frame, state)
         except StatesError as error:
             fail_by_engine(turn, frame, state, error)
 
@@ -180,7 +180,7 @@ def _run_frame(turn: Turn, frame: Frame) -> None:
 def _resume(turn: Turn, frame: Frame, event: Event | Happening) -> None:
     """Go on with the state that a frame stands in."""
     state = turn.state(frame)
-    resume = _RESUME.get(type(state))
+    resume = RESUME.get(type(state))
     if resume is None:
         return
     try:

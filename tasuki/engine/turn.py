@@ -99,6 +99,7 @@ class Turn:
         "execution_context",
         "failure",
         "frames",
+        "given_context",
         "happenings",
         "history",
         "machine",
@@ -106,6 +107,7 @@ class Turn:
         "now",
         "output",
         "queue",
+        "trace",
         "transitions",
         "weighed",
     )
@@ -133,6 +135,10 @@ class Turn:
         """The output of an execution that ended well in this step."""
         self.execution_context: dict[str, Any] | None = None
         """`$$.Execution` and `$$.StateMachine`, made once (context.py)."""
+        self.given_context: dict[str, Any] | None = None
+        """The whole of `$$`, where the caller says it (TestState)."""
+        self.trace: dict[str, Any] | None = None
+        """Notes on how a state went, when somebody wants to know (trial.py)."""
         self._inherited: dict[int, Mapping[str, Any]] = {}
 
     def is_full(self) -> bool:

@@ -35,6 +35,8 @@ class Scope:
     chance: Any
     result: Any = None
     error_output: Any = None
+    trace: dict[str, Any] | None = None
+    """Where a mode notes how the data passed through the state, when somebody wants to know (TestState)."""
 
 
 Expression: TypeAlias = Callable[[Scope], Any]
