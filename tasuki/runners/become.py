@@ -75,14 +75,17 @@ def set_oom_score(value: str) -> None:
 
 
 def roll(path: str, cap: int) -> int:
-    """Move a log's last `cap` bytes to `PATH.1` and start it anew, in place: its writers keep their descriptor."""
+    """Move a log's last `cap` bytes to `PATH.1` and start it anew, in place: its writers keep their descriptor.
+
+    What is written meanwhile comes along, up to a bound: one that writes as fast as we copy must not hold the shim.
+    """
     source = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         size = os.fstat(source).st_size
         target = os.open(f"{path}.1", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             offset = max(0, size - cap)
-            while (sent := os.sendfile(target, source, offset, 1 << 20)) > 0:
+            while offset < size + cap and (sent := os.sendfile(target, source, offset, 1 << 20)) > 0:
                 offset += sent
         finally:
             os.close(target)

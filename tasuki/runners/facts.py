@@ -115,7 +115,9 @@ def write(name: str, tree: dict[str, Any], how: int = os.O_TRUNC) -> None:
     """Write a file of ours (mode 0600), forced to disk."""
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
     try:
-        os.write(fd, json.dumps(tree).encode())
+        left = memoryview(json.dumps(tree).encode())
+        while left:  # a disk that has some room takes some of it, and says nothing
+            left = left[os.write(fd, left) :]
         os.fsync(fd)
     finally:
         os.close(fd)

@@ -13,7 +13,7 @@ The node holds a pidfd of every shim, so it learns of a death at once and signal
 its files; everything here can be lost and is found again by `watch`.
 """
 
-import hashlib
+import logging
 import os
 import resource
 import select
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasuki.runners import facts
+from tasuki.runners import facts, home
 from tasuki.runners.forks import Forks
 from tasuki.runners.memory import Memory, find_memory
 from tasuki.runners.runner import StartFailed
@@ -33,17 +33,14 @@ from tasuki.runners.sweep import sweep
 from tasuki.runners.tree import MARK
 from tasuki.values.attempts import HOST_LOST, ContainerReport, Key, Launch, Report
 from tasuki.values.documents import dumpb
-from tasuki.values.errors import ConfigError
+
+log = logging.getLogger("tasuki.runners")
 
 MIB = 1 << 20
 LOG_BYTES = 64 * MIB
 """Where a log starts anew; the part before it is kept as `NAME.log.1`."""
 MOST_FILES = 1 << 16
 _FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-_SHIM_FILES = ("__init__", "become", "facts", "forkserver", "shim", "tree")
-_BOOTSTRAP = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from tasuki.runners.forkserver import serve; serve(int(sys.argv[2]))"
-)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +63,7 @@ class ProcessRunner:
         self.memory = memory or find_memory()
         self._log_bytes = log_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _belongs(folder / "house", house)
+        home.claim(folder, house)
         bell = folder / "bell"
         with suppress(FileExistsError):
             os.mkfifo(bell, 0o600)
@@ -77,7 +74,7 @@ class ProcessRunner:
         self._attempts: dict[Key, _Attempt] = {}
         self._by_pidfd: dict[int, Key] = {}
         self._look: set[Key] = set()
-        self._shim = _publish(folder / ".shim")
+        self._shim = home.publish(folder / ".shim")
         self._forks = Forks(folder, self._shim, self._forked, self._forkserver_died)
         self._epoll.register(self._forks, select.EPOLLIN)
 
@@ -130,12 +127,18 @@ class ProcessRunner:
                 self._release(done)
         self.notice()
         if self.patience_s is not None:
+            self._forks.tend()
             self._look.update(key for key, attempt in self._attempts.items() if attempt.waits or attempt.sweeping)
         reports = {key: attempt.ended for key, attempt in self._attempts.items() if attempt.ended is not None}
         for key in list(self._look):
-            self._look.discard(key)
             attempt = self._attempts.get(key)
-            report = self._examine(key, attempt) if attempt is not None and attempt.ended is None else None
+            try:
+                report = self._examine(key, attempt) if attempt is not None and attempt.ended is None else None
+            except OSError as bad:  # no descriptor left, a disk that fails: nothing is decided, the others go on
+                log.warning("attempt %s/%s could not be looked at: %s", key.task, key.attempt, bad)
+                self._attempts[key].waits = True
+                continue
+            self._look.discard(key)
             if report is not None:
                 reports[key] = report
         return list(reports.values())
@@ -223,7 +226,7 @@ class ProcessRunner:
                     "stop_signal": one.stop_signal,
                     "stop_timeout_s": one.stop_timeout_s,
                     "depends_on": one.depends_on,
-                    "log": f"{os.path.abspath(self.folder)}/{key.task}/{log_name(one.name)}",  # noqa: PTH100 - links stay
+                    "log": f"../{log_name(one.name)}",  # seen from the attempt, wherever its data directory is moved to
                 }
                 for one in launch.containers
             ],
@@ -320,6 +323,8 @@ class ProcessRunner:
                 self.watch(key)
 
     def _attend_forks(self) -> None:
+        if self._forks.fileno() < 0:
+            return  # it is gone, and another one not there yet
         self._epoll.modify(self._forks, select.EPOLLIN | (select.EPOLLOUT if self._forks.wants_to_write else 0))
 
 
@@ -376,33 +381,3 @@ def _age_ms(said: dict[str, Any], at: float | None) -> int | None:
 def _lost(key: Key, said: dict[str, Any] | None) -> Report:
     known = () if said is None else _report(key, said).containers
     return Report(key, "ended", known, "InfrastructureHealth", HOST_LOST)
-
-
-def _belongs(file: Path, house: str) -> None:
-    try:
-        owner = file.read_text()
-    except FileNotFoundError:
-        file.write_text(house)
-        return
-    if owner != house:
-        raise ConfigError(
-            f"{file.parent} holds the tasks of another store ({owner}, ours is {house}); "
-            "choose another data directory, or put the matching database back."
-        )
-
-
-def _publish(folder: Path) -> Path:
-    """Copy the shim's files into the data directory, once per version; answer where they are."""
-    here = Path(__file__).parent
-    sources = {name: (here / f"{name}.py").read_bytes() for name in _SHIM_FILES}
-    digest = hashlib.sha256(b"".join(sources.values())).hexdigest()[:16]
-    place = folder / digest
-    if not place.exists():
-        draft = folder / f".{digest}.{os.getpid()}"
-        package = draft / "tasuki" / "runners"
-        package.mkdir(parents=True, exist_ok=True)
-        (draft / "tasuki" / "__init__.py").write_bytes(b"")
-        for name, source in sources.items():
-            (package / f"{name}.py").write_bytes(source)
-        draft.rename(place)
-    return place
