@@ -11,6 +11,7 @@ sources            queues: taken from by pipes
 targets            machines: given to by pipes
 credentials        tasks: the key of a running task
 handovers          handovers: the record of what was passed on
+status_listeners   nobody yet: told of each status change of a Standard execution
 =================  ====================================================================================
 
 `watcher` is a string `ROOM:KEY`, chosen by the caller and handed back untouched: `finished(tx, watcher, outcome)`.
@@ -148,6 +149,18 @@ class Handover:
     """`DELIVERED`, `FILTERED`, or `FAILED: reason`."""
 
 
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """A Standard execution began to run, or ended: what EventBridge tells as "Step Functions Execution Status Change"."""
+
+    execution: str
+    account: str
+    region: str
+    at: Instant
+    detail: dict[str, Any]
+    """AWS's payload; instants in it are epoch milliseconds, as there."""
+
+
 CredentialLookup: TypeAlias = Callable[[Tx, str], "tuple[str, Principal] | None"]
 """Access key id to (secret, principal)."""
 
@@ -168,6 +181,14 @@ class Switchboard:
     """The same for many at once, which costs less."""
     handed_over: Callable[[Tx, str], bool] = lambda _tx, _target_id: False
     """Whether something was handed over to this target id (an execution's ARN) before."""
+
+    status_listeners: list[Callable[[Tx, StatusChange], None]] = field(default_factory=list)
+    """Whoever wants to hear of status changes, in the unit that makes them. While there is nobody, none is told."""
+
+    def status_changed(self, tx: Tx, change: StatusChange) -> None:
+        """Tell everybody who listens that an execution's status changed."""
+        for listener in self.status_listeners:
+            listener(tx, change)
 
     def finished(self, tx: Tx, watcher: str, ending: Ending) -> None:
         """Tell `ROOM:KEY` how its work ended."""

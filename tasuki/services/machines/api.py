@@ -12,7 +12,6 @@ from tasuki.services.machines import queries as sql
 from tasuki.services.machines.definitions import digest_of
 from tasuki.services.machines.errors import (
     InvalidDefinition,
-    InvalidLoggingConfiguration,
     InvalidToken,
     MissingRequiredParameter,
     ResourceNotFound,
@@ -24,6 +23,7 @@ from tasuki.services.machines.errors import (
     TooManyTags,
     ValidationException,
 )
+from tasuki.services.machines.logging_levels import check_logging
 from tasuki.services.machines.model import (
     LOGGING_OFF,
     TAGS_MAX,
@@ -93,7 +93,7 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     _refuse_what_is_not_served(given)
     arn = machine_arn(request.account, request.region, name)
     logging, tracing = given.get("loggingConfiguration"), given.get("tracingConfiguration")
-    _check_logging(logging)
+    check_logging(logging)
     digest = _check_definition(setting, definition)
     there = find_machine(tx, arn)
     if there is not None:
@@ -140,7 +140,7 @@ def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
             "Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration must be specified"
         )
     logging, tracing = given.get("loggingConfiguration"), given.get("tracingConfiguration")
-    _check_logging(logging)
+    check_logging(logging)
     definition = given.get("definition") or there.definition
     digest = _check_definition(setting, definition) if definition != there.definition else there.digest
     role_arn = given.get("roleArn") or there.role_arn
@@ -292,12 +292,6 @@ def _check_definition(setting: Setting, definition: str) -> bytes:
     except InvalidText as bad:
         raise InvalidDefinition(", ".join(map(str, bad.diagnoses))) from None
     return digest
-
-
-def _check_logging(logging: Mapping[str, Any] | None) -> None:
-    """A level needs one destination (recorded: sfn_api_logs). Raises `InvalidLoggingConfiguration`."""
-    if logging and logging.get("level", "OFF") != "OFF" and len(logging.get("destinations") or []) != 1:
-        raise InvalidLoggingConfiguration("Must specify exactly one Log Destination.")
 
 
 def _refuse_what_is_not_served(given: Mapping[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What this room does by itself: serve executions that are ready, in turn; and timers."""
 
 from tasuki.engine.events import Continued, Event, Started, TimerFired
+from tasuki.services.machines import logging_records
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import unpack_event
 from tasuki.services.machines.retention import OWNER, forget_ended
@@ -88,11 +89,14 @@ def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
 def fire(tx: Tx, setting: Setting, key: str) -> None:
     """A frame's deadline has come, or seemed to: its timer row is taken, the engine looks again.
 
-    `key`: `EXECUTION:FRAME`, or the one of the room's own (retention.py).
+    `key`: `EXECUTION:FRAME`, or one of the room's own (retention.py, logging_records.py).
     """
     owner, _, place = key.partition(":")
     if owner == OWNER:
         forget_ended(tx, setting, int(place))
+        return
+    if owner == logging_records.OWNER:
+        logging_records.forget_logged(tx, setting)
         return
     run = load(tx, setting, int(owner))
     if run is None:

@@ -10,7 +10,7 @@ MACHINE = (
 )
 # What StartExecution and a delivery need of a machine.
 MACHINE_TO_START = (
-    "SELECT m.id, m.status, r.id, r.digest, r.role_arn FROM machines m JOIN revisions r ON r.id = m.revision "
+    "SELECT m.id, m.status, r.id, r.digest, r.role_arn, r.logging, m.type FROM machines m JOIN revisions r ON r.id = m.revision "
     "WHERE m.account = ? AND m.region = ? AND m.name = ? AND m.status <> 'DELETED'"
 )
 # The text of a definition, when the cache has lost it.
@@ -55,7 +55,7 @@ EXECUTION_NAMED = "SELECT status, input, started_at FROM executions WHERE machin
 # Everything that stepping an execution needs.
 LOAD = (
     "SELECT e.id, e.machine, e.revision, e.name, e.status, e.input, e.started_at, e.seed, e.trace, e.watcher, e.deadline, "
-    "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn "
+    "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn, r.logging "
     "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
 )
 # Find an execution by the names in its ARN. Of machines that shared a name the newest counts.

@@ -5,6 +5,7 @@ again a day later. Setting: `quotas.execution_days`.
 """
 
 from tasuki.services.machines import queries as sql
+from tasuki.services.machines.logging_records import forget_logged
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.store.store import Tx
 from tasuki.store.timers import set_timer
@@ -32,3 +33,4 @@ def forget_ended(tx: Tx, setting: Setting, after: int) -> None:
         set_timer(tx, ROOM, f"{OWNER}:{rows[-1][0]}", tx.now)
     else:
         begin_retention(tx)
+        forget_logged(tx, setting)

@@ -26,10 +26,12 @@ from tasuki.language.definition import Machine
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
 from tasuki.services.machines.endings import tell_watcher
+from tasuki.services.machines.logging_records import log_history
 from tasuki.services.machines.model import execution_arn, machine_arn
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.rows import SavedFrames, save_frames, timer_key
 from tasuki.services.machines.setting import ROOM, Setting
+from tasuki.services.machines.status_events import tell_status
 from tasuki.store.store import Tx
 from tasuki.store.timers import clear_timers, set_timer
 from tasuki.values.documents import Doc
@@ -61,6 +63,8 @@ class Run:
     """None while it never had a frame in a row."""
     deleting: bool = False
     """Its machine was deleted."""
+    logging: str = ""
+    """The revision's logging configuration, as it is stored."""
     fired: int | None = None
     """The frame whose timer row was taken in this unit."""
     history: list[HistoryEvent] = field(default_factory=list)
@@ -83,9 +87,8 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
     if row is None or row[4] != "RUNNING":
         return None
     (_, machine_id, revision, name, _, text, started_at, seed, trace, watcher, deadline, *rest) = row
-    (last_event, last_frame, last_attempt, history_bytes, account, region, machine_name, status, digest, role_arn) = (
-        rest
-    )
+    last_event, last_frame, last_attempt, history_bytes, *machine = rest
+    account, region, machine_name, status, digest, role_arn, logging = machine
     saved = SavedFrames(tx, execution_id)
     return Run(
         machine=setting.definitions.machine(tx, digest, revision),
@@ -114,6 +117,7 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
         id=execution_id,
         saved=saved,
         deleting=status != "ACTIVE",
+        logging=logging,
         first_bytes=history_bytes,
     )
 
@@ -137,7 +141,7 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
         _tell(tx, setting, run, event, follow)
         if run.state.history_bytes > setting.execution_bytes and run.finish is None:
             _tell(tx, setting, run, _too_large(setting), follow)
-    _save(tx, run)
+    _save(tx, setting, run)
     if run.finish is not None:
         _end(tx, setting, run)
         return told
@@ -222,7 +226,7 @@ def _wishes(tx: Tx, setting: Setting, run: Run) -> Wishes:
     """Answer who calls integrations for this execution; it needs its row for that."""
     if run.wishes is None:
         if run.id is None:
-            _insert(tx, run)
+            _insert(tx, setting, run)
         assert run.id is not None
         run.wishes = Wishes(
             tx,
@@ -244,7 +248,7 @@ def _ending_of(run: Run, now: Instant) -> tuple[str, str | None, str | None, str
     return end.status, end.output.text if end.output is not None else None, end.error, end.cause, now
 
 
-def _insert(tx: Tx, run: Run) -> None:
+def _insert(tx: Tx, setting: Setting, run: Run) -> None:
     """Write the row of a new execution. Raises `NameTaken`."""
     state = run.state
     status, output, error, cause, stopped_at = _ending_of(run, tx.now)
@@ -276,20 +280,21 @@ def _insert(tx: Tx, run: Run) -> None:
     if row is None:
         raise NameTaken
     run.id = row[0]
+    tell_status(tx, setting.switchboard, state)
 
 
-def insert_unstepped(tx: Tx, run: Run) -> None:
+def insert_unstepped(tx: Tx, setting: Setting, run: Run) -> None:
     """Write a new execution that begins in a later unit. Raises `NameTaken`."""
-    _insert(tx, run)
+    _insert(tx, setting, run)
     assert run.id is not None
     make_ready(tx, run.id, goes_on=True)
 
 
-def _save(tx: Tx, run: Run) -> None:
+def _save(tx: Tx, setting: Setting, run: Run) -> None:
     """Write the execution, its chunk and its frames."""
     state = run.state
     if run.id is None:
-        _insert(tx, run)
+        _insert(tx, setting, run)
     elif run.history or run.finish is not None:
         status, output, error, cause, stopped_at = _ending_of(run, tx.now)
         changed = (state.deadline, state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
@@ -297,6 +302,7 @@ def _save(tx: Tx, run: Run) -> None:
     assert run.id is not None
     for first, count, body in pack_history(run.history):
         tx.run(sql.ADD_CHUNK, (run.id, first, count, body))
+    log_history(tx, run.logging, state.arn, run.history, state.redrive_count)
     if run.finish is not None:
         return
     save_frames(tx, run.id, state, run.saved.timers if run.saved is not None else {}, run.fired)
@@ -316,6 +322,7 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
         for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_INBOX_OF, sql.DROP_READY_OF):
             tx.run(statement, (run.id,))
         clear_timers(tx, ROOM, str(run.id))
+    tell_status(tx, setting.switchboard, run.state, run.finish)
     if run.watcher is not None:
         tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish)
     if run.deleting and tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:

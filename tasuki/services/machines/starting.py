@@ -63,7 +63,7 @@ def start_later(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
     """Start an execution whose steps are later units. As `start_now` otherwise."""
     run = _prepare(tx, setting, wish)
     try:
-        insert_unstepped(tx, run)
+        insert_unstepped(tx, setting, run)
     except NameTaken:
         return _namesake(tx, run, wish)
     return run.state.arn, run.state.started_at
@@ -75,7 +75,7 @@ def _prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
     row = tx.one(sql.MACHINE_TO_START, (parts.account, parts.region, machine_name))
     if row is None:
         raise StateMachineDoesNotExist(wish.arn)
-    machine_id, status, revision, digest, role_arn = row
+    machine_id, status, revision, digest, role_arn, logging, _ = row
     if status != "ACTIVE":
         raise StateMachineDeleting(wish.arn)
     document = _read_input(wish.input)
@@ -98,6 +98,7 @@ def _prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
         account=parts.account,
         region=parts.region,
         watcher=wish.watcher,
+        logging=logging,
         origin=wish.origin,
         origin_id=wish.origin_id,
     )
