@@ -270,6 +270,8 @@ class SqliteStore:
             if isinstance(bad, _BROKEN) or not self._writer.in_transaction:
                 raise  # the file, not the unit
             self._writer.execute("ROLLBACK")
+            if not isinstance(bad, TasukiError):  # a fault of ours; a room may leave that work alone when it runs again
+                log.error("a unit failed; its group runs again without it", exc_info=bad)
             rings.clear()
             return False
         return True
