@@ -57,8 +57,9 @@ def _execution_context(turn: Turn) -> dict[str, Any]:
         "StartTime": to_iso(execution.started_at),
         "Name": execution.name,
         "RoleArn": execution.role_arn,
-        "RedriveCount": execution.redrive_count,
     }
+    if not execution.express:
+        of_execution["RedriveCount"] = execution.redrive_count
     if execution.redriven_at is not None:
         of_execution["RedriveTime"] = to_iso(execution.redriven_at)
     return {

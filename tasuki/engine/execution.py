@@ -256,6 +256,8 @@ class Execution:
     seed: str
     """A secret of this execution: chance is seeded with it and the event's number, so re-deciding draws the same."""
     trace: str = ""
+    express: bool = False
+    """Of an Express machine: nothing of it can be redriven, and its events are not numbered towards a limit."""
     frames: Frames = field(default_factory=Frames)
     last_event: int = 0
     last_frame: int = 0
