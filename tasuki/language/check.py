@@ -43,9 +43,14 @@ def check_names(value: dict[str, Any], complaints: Complaints) -> None:
             labels.add(label)
 
 
-def check_graph(value: dict[str, Any], complaints: Complaints) -> None:
-    """Refuse targets that are missing, states that nothing leads to, and blocks without an end."""
+def check_graph(value: dict[str, Any], complaints: Complaints, *, alone: bool = False) -> None:
+    """Refuse targets that are missing, states that nothing leads to, and blocks without an end.
+
+    `alone`: the outermost block is a single state's, which may lead anywhere.
+    """
     for pointer, block in blocks_of(value):
+        if alone and not pointer:
+            continue
         states = block["States"]
         before = len(complaints.found)
         if block["StartAt"] not in states:

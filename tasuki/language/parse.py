@@ -19,18 +19,38 @@ from tasuki.values.errors import MalformedDocument
 
 LARGEST_DEFINITION_BYTES = 1_048_576
 
+LONE_STATE = "StateName"
+"""What AWS calls a state that is given without its machine (recorded: test_parallel_state_empty_branches)."""
+
 _DEEPEST = 40
 """How many blocks may lie in each other (TOO_DEEPLY_NESTED; AWS's own bound is not published)."""
 
 
 def parse(text: str) -> Machine:
     """Compile a definition. Raises `InvalidDefinition` with at least one diagnosis."""
+    return _compile(read_object(text))
+
+
+def parse_state(text: str) -> Machine:
+    """Compile one state without its machine: a block that holds it alone, under the name that AWS gives it.
+
+    Where it leads to is not looked at. Raises `InvalidDefinition`.
+    """
+    return _compile({"StartAt": LONE_STATE, "States": {LONE_STATE: read_object(text)}}, alone=True)
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """Read the text of a definition. Raises `InvalidDefinition`."""
     try:
         value = loads(text) if text.strip() else None
     except MalformedDocument as bad:
         raise InvalidDefinition([_unreadable(text, str(bad))]) from None
     if not isinstance(value, dict):
         raise InvalidDefinition([Diagnosis(SCHEMA, "Definition must be a valid JSON object", "")])
+    return value
+
+
+def _compile(value: dict[str, Any], *, alone: bool = False) -> Machine:
     complaints = Complaints()
     try:
         machine = _Machine(Node(value, "", complaints)).read()
@@ -39,7 +59,7 @@ def parse(text: str) -> Machine:
         raise InvalidDefinition([Diagnosis("TOO_DEEPLY_NESTED", reason, "/")]) from None
     if not complaints.found:
         check_names(value, complaints)
-        check_graph(value, complaints)
+        check_graph(value, complaints, alone=alone)
     found = complaints.found or complaints.later
     if found:
         raise InvalidDefinition(found)
