@@ -53,18 +53,21 @@ class Stage:
 def build(reach: Reach, release: str = "1") -> Stage:
     """Create everything."""
     sqs = reach.client("sqs")
-    urls = [sqs.create_queue(QueueName=f"dispatch-{name}")["QueueUrl"] for name in ("jobs", "results", "failures")]
-    jobs, results, failures = urls
+    dead = sqs.create_queue(QueueName="dispatch-dead")["QueueUrl"]
+    # What the pipe can't hand over goes there at last. A minute hides a message for longer than any hand-over takes.
+    redrive = documents.dumps({"deadLetterTargetArn": _queue_arn(reach, dead), "maxReceiveCount": 5})
+    careful = {"VisibilityTimeout": "60", "RedrivePolicy": redrive}
+    jobs = sqs.create_queue(QueueName="dispatch-jobs", Attributes=careful)["QueueUrl"]
+    results, failures = (sqs.create_queue(QueueName=f"dispatch-{name}")["QueueUrl"] for name in ("results", "failures"))
     for version in ("v1", "v2"):
         register(reach, version, release)
     machine = reach.client("stepfunctions").create_state_machine(
         name="dispatch", definition=machine_definition(results, failures, release), roleArn=ROLE
     )["stateMachineArn"]
-    source = sqs.get_queue_attributes(QueueUrl=jobs, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     reach.client("pipes").create_pipe(
         Name="dispatch",
         RoleArn=ROLE,
-        Source=source,
+        Source=_queue_arn(reach, jobs),
         SourceParameters={"SqsQueueParameters": {"BatchSize": 1}},
         Target=machine,
         TargetParameters=_target_parameters(release),
@@ -72,6 +75,11 @@ def build(reach: Reach, release: str = "1") -> Stage:
         Tags={"tasuki:execution-name": "$.body.jobId"},
     )
     return Stage(reach, jobs, results, failures, machine, "dispatch")
+
+
+def _queue_arn(reach: Reach, url: str) -> str:
+    found = reach.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+    return str(found["Attributes"]["QueueArn"])
 
 
 def machine_definition(results_url: str, failures_url: str, release: str) -> str:

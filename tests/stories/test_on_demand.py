@@ -143,6 +143,13 @@ def test_the_examples_pipe_is_set_as_long_jobs_need_it(tmp_path: Path) -> None: 
         assert pipe["SourceParameters"]["SqsQueueParameters"]["BatchSize"] == 1
         invocation = pipe["TargetParameters"]["StepFunctionStateMachineParameters"]["InvocationType"]
         assert invocation == "FIRE_AND_FORGET"
+        # What can't be handed over (here: more than an execution takes) ends in the dead-letter queue, and is not lost.
+        play.send(asked("v1") | {"remark": "x" * 300_000})
+        play.send(asked("v2"))
+        town.house.advance(minutes=30)
+        assert [one["version"] for one in town.take(play.results_url)] == ["v2"]
+        assert town.counts(play.jobs_url) == (0, 0)
+        assert [one["version"] for one in town.take(f"{play.jobs_url.removesuffix('jobs')}dead")] == ["v1"]
 
 
 def test_a_job_sent_twice_is_worked_once(tmp_path: Path) -> None:  # S1-47
