@@ -5,8 +5,9 @@ the state it was in, child by child, all with the previousEventId of the failure
 event.
 """
 
-from tasuki.engine.commands import CancelTask
+from tasuki.engine.commands import CancelMapRun, CancelTask
 from tasuki.engine.execution import Frame, Phase
+from tasuki.engine.redrive import keep
 from tasuki.engine.turn import MAX_PAYLOAD_BYTES, DataLimitExceeded, Turn
 from tasuki.language.definition import Block, Map, Parallel, State, Task, Wait
 from tasuki.values.documents import Doc
@@ -55,6 +56,7 @@ def gather(turn: Turn, frame: Frame, state: State) -> Doc:
 def abort_children(turn: Turn, parent: Frame, state: State, previous: int, cause: str) -> None:
     """Close everything below a frame. `previous` is the event that was the reason; `cause` is told to cancelled tasks."""
     of_map = isinstance(state, Map)
+    keep(turn, parent)
     for child in turn.frames.children(parent.id):
         if of_map:
             turn.note(previous, "MapIterationAborted", {"name": state.name, "index": child.index})
@@ -64,6 +66,7 @@ def abort_children(turn: Turn, parent: Frame, state: State, previous: int, cause
 
 def abort_frame(turn: Turn, frame: Frame, previous: int, cause: str) -> None:
     """Close a frame and everything below it."""
+    keep(turn, frame)
     if frame.phase is not Phase.READY:
         state = turn.state(frame)
         kind = _ABORTED.get(type(state))
@@ -71,6 +74,8 @@ def abort_frame(turn: Turn, frame: Frame, previous: int, cause: str) -> None:
         if kind is not None and not (frame.parent is None and kind == "WaitStateAborted"):
             turn.note(previous, kind, None)
         if frame.phase is Phase.RUNNING:
+            if isinstance(state, Map):
+                turn.note(previous, "MapRunAborted", None)
             cancel(turn, frame, state, cause)
         elif frame.phase is Phase.JOINING:
             abort_children(turn, frame, state, previous, cause)
@@ -78,6 +83,9 @@ def abort_frame(turn: Turn, frame: Frame, previous: int, cause: str) -> None:
 
 
 def cancel(turn: Turn, frame: Frame, state: State, cause: str) -> None:
-    """Have the running work of a Task stopped."""
-    assert isinstance(state, Task), "only a Task runs"
+    """Have the running work of a Task or a distributed Map stopped."""
+    if isinstance(state, Map):
+        turn.commands.append(CancelMapRun(frame.id, frame.attempt))
+        return
+    assert isinstance(state, Task), "nothing else runs"
     turn.commands.append(CancelTask(frame.id, frame.attempt, state.resource, frame.handle, cause))

@@ -4,9 +4,11 @@ Deadlines need no command: each frame carries its nearest one (`Frame.due`), and
 frame in step with it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from tasuki.engine.execution import Remain
 from tasuki.language.definition import Resource
 from tasuki.values.documents import Doc
 
@@ -47,6 +49,49 @@ class Finish:
     output: Doc | None = None
     error: str | None = None
     cause: str | None = None
+    remains: tuple[Remain, ...] = ()
+    """What was open when it ended badly, for `Redriven`."""
 
 
-Command: TypeAlias = ScheduleTask | CancelTask | Finish
+@dataclass(frozen=True, slots=True)
+class MapRunPlan:
+    """What a Map Run does, in plain values that can be kept in a row (engine/states/distributed.py)."""
+
+    state: str
+    block: str
+    """What its children run."""
+    express: bool
+    max_concurrency: int
+    tolerated_count: int | None
+    tolerated_percentage: float | None
+    reader: Mapping[str, Any] | None
+    batcher: Mapping[str, Any] | None
+    writer: Mapping[str, Any] | None
+    selects: bool
+    """Whether there is an ItemSelector."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartMapRun:
+    """Run a distributed Map's items as child executions, and tell `MapRunEnded`.
+
+    `items` are those of the state's input; None when `plan.reader` says where they are.
+    """
+
+    frame: int
+    attempt: int
+    label: str
+    name: str
+    plan: MapRunPlan
+    items: list[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CancelMapRun:
+    """Nobody waits for a Map Run any more: stop its children."""
+
+    frame: int
+    attempt: int
+
+
+Command: TypeAlias = ScheduleTask | CancelTask | StartMapRun | CancelMapRun | Finish

@@ -7,6 +7,7 @@ outcome. So the shell may deliver an event twice.
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tasuki.engine.execution import Remain
 from tasuki.values.documents import Doc
 
 
@@ -18,6 +19,17 @@ class Started:
 @dataclass(frozen=True, slots=True)
 class Continued:
     """The execution goes on after `step` yielded at its bound (`Outcome.ready`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redriven:
+    """RedriveExecution: an execution that ended badly goes on where it failed (`redrive.py`).
+
+    `remains` are what its `Finish` handed over. The shell has made the execution RUNNING again, with its new
+    `redrive_count` and `redriven_at`.
+    """
+
+    remains: tuple[Remain, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,17 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
+class MapRunEnded:
+    """The Map Run of a distributed Map is over: its output, or why it failed."""
+
+    frame: int
+    attempt: int
+    output: Doc | None
+    error: str | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """StopExecution."""
 
@@ -94,11 +117,13 @@ class StopRequested:
 Event: TypeAlias = (
     Started
     | Continued
+    | Redriven
     | TimerFired
     | TaskSubmitted
     | TaskStarted
     | TaskSucceeded
     | TaskFailed
     | Heartbeat
+    | MapRunEnded
     | StopRequested
 )

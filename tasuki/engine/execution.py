@@ -13,7 +13,7 @@ becomes one. Frame 0 is no row: it stands for the execution itself in `TimerFire
                                └► READY      next state, or the frame closes
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -86,6 +86,14 @@ class Frame:
         """The nearest of its deadlines: the frame's one timer row."""
         nearest = [t for t in (self.wake_at, self.timeout_at, self.heartbeat_at) if t is not None]
         return min(nearest) if nearest else None
+
+
+@dataclass(frozen=True, slots=True)
+class Remain:
+    """A frame as it stood when its execution ended badly, and what its finished children had brought."""
+
+    frame: Frame
+    results: Mapping[int, Doc]
 
 
 class FrameSource(Protocol):
@@ -268,5 +276,14 @@ class Execution:
     status: str = "RUNNING"
     redrive_count: int = 0
     redriven_at: Instant | None = None
+    version_arn: str | None = None
+    alias_arn: str | None = None
+    """By which version and alias it was started, for its first event."""
+    has_activity: Callable[[str], bool] = lambda _arn: True
+    """Whether an activity exists: asked when one is scheduled, in the same unit (as `FrameSource` is)."""
+    block: str = ""
+    """What it runs: the machine's own block, or that of a distributed Map (a child execution)."""
+    item: tuple[int, Doc] | None = None
+    """A child execution's item, for `$$.Map.Item`."""
     history_bytes: int = 0
     """The size of the documents in its history so far, each counted once."""

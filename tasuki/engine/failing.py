@@ -8,6 +8,7 @@ in its turn.
 from tasuki.engine.children import abort_children
 from tasuki.engine.execution import Frame, Phase
 from tasuki.engine.flow import make_scope, mode_of
+from tasuki.engine.redrive import keep
 from tasuki.engine.turn import ChildFailed, DataLimitExceeded, Failure, Turn
 from tasuki.language.definition import Map, Parallel, State, Task
 from tasuki.language.errors import StatesError
@@ -19,11 +20,12 @@ def fail_by_engine(turn: Turn, frame: Frame, state: State, error: StatesError) -
     """A state fails because an expression of its own does: the cause says where it happened."""
     if frame.phase is Phase.JOINING:
         abort_children(turn, frame, state, frame.last_event, "The state failed")
+        turn.lost.clear()  # it did not fail because of a child: redriven, it runs anew
         frame.items = None
-    fail_state(turn, frame, state, Failure(error.error, _located(frame, state, error)))
+    fail_state(turn, frame, state, Failure(error.error, located(frame, state, error)))
 
 
-def _located(frame: Frame, state: State, error: StatesError) -> str:
+def located(frame: Frame, state: State, error: StatesError) -> str:
     """Answer the cause as AWS words it: with the state's name and the event with which it was entered."""
     if isinstance(error, DataLimitExceeded):
         return error.cause
@@ -67,6 +69,7 @@ def _retry(turn: Turn, frame: Frame, state: Task | Parallel | Map, error: str) -
     used = frame.retries[place]
     if used >= retrier.max_attempts:
         return False
+    turn.lost.clear()
     frame.retries[place] = used + 1
     frame.retry_count += 1
     fraction = turn.chance("delay/").fraction() if retrier.full_jitter else 0.0
@@ -85,6 +88,7 @@ def _catch(turn: Turn, frame: Frame, state: Task | Parallel | Map, matched: str,
         return False
     if turn.trace is not None:
         turn.trace["catchIndex"] = state.catch.index(catcher)
+    turn.lost.clear()
     error_output = Doc({"Error": failure.error or "", "Cause": failure.cause or ""})
     scope = make_scope(turn, frame, state, frame.input.value)
     try:
@@ -92,13 +96,14 @@ def _catch(turn: Turn, frame: Frame, state: Task | Parallel | Map, matched: str,
         turn.leave(frame, state, output, assigned, catcher.next)
     except StatesError as failed:
         # The catcher's own expressions fail: nobody catches that in the same state.
-        _fail_frame(turn, frame, state, Failure(failed.error, _located(frame, state, failed)), finished=False)
+        _fail_frame(turn, frame, state, Failure(failed.error, located(frame, state, failed)), finished=False)
     return True
 
 
 def _fail_frame(turn: Turn, frame: Frame, state: State, failure: Failure, *, finished: bool) -> None:
     """Nobody here wants the error: the frame is over, and so is the execution, or the parent's state."""
     parent = frame.parent
+    keep(turn, frame)
     turn.close(frame)
     if parent is not None:
         aborted = "TaskStateAborted" if isinstance(state, Task) and not finished else None

@@ -45,10 +45,11 @@ from typing import Any
 
 from tasuki.engine.children import abort_frame, cancel
 from tasuki.engine.commands import Command, Finish
-from tasuki.engine.events import Continued, Event, Started, StopRequested, TimerFired
+from tasuki.engine.events import Continued, Event, Redriven, Started, StopRequested, TimerFired
 from tasuki.engine.execution import Execution, Frame, Phase
 from tasuki.engine.failing import fail_by_engine
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
+from tasuki.engine.redrive import redrive
 from tasuki.engine.states import choice, fail, map, parallel, pass_, succeed, task, wait  # noqa: A004 - AWS's name
 from tasuki.engine.turn import Failure, Happening, HistoryFull, Turn
 from tasuki.language.definition import Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
@@ -104,7 +105,8 @@ def step(machine: Machine, execution: Execution, event: Event, now: Instant) -> 
         _overflow(turn)
     execution.history_bytes += turn.bytes
     if execution.status != "RUNNING":
-        turn.commands.append(Finish(execution.status, turn.output, turn.failure.error, turn.failure.cause))
+        remains = tuple(turn.lost.values()) if execution.status != "SUCCEEDED" else ()
+        turn.commands.append(Finish(execution.status, turn.output, turn.failure.error, turn.failure.cause, remains))
     return Outcome(turn.history, turn.commands, ready)
 
 
@@ -115,7 +117,10 @@ def _apply(turn: Turn, event: Event) -> None:
     elif isinstance(event, Continued):
         frames, turn.more = turn.frames.ready()
         turn.queue.extend(frames)
+    elif isinstance(event, Redriven):
+        redrive(turn, event)
     elif isinstance(event, StopRequested):
+        _start(turn)  # it may not have begun
         _end(turn, "ABORTED", Failure(event.error, event.cause), "The execution was stopped")
     elif isinstance(event, TimerFired) and event.frame == 0:
         deadline = turn.execution.deadline
@@ -132,13 +137,21 @@ def _start(turn: Turn) -> None:
     execution, machine = turn.execution, turn.machine
     if execution.last_event:
         return
-    turn.note(0, "ExecutionStarted", {"input": execution.input, "roleArn": execution.role_arn})
+    details = {"input": execution.input, "roleArn": execution.role_arn}
+    if execution.version_arn is not None:
+        details["stateMachineVersionArn"] = execution.version_arn
+    if execution.alias_arn is not None:
+        details["stateMachineAliasArn"] = execution.alias_arn
+    turn.note(0, "ExecutionStarted", details)
     turn.bytes += len(execution.input.text)
-    if machine.timeout_seconds is not None:
+    # The machine's time limit is not its Map Runs' children's.
+    if machine.timeout_seconds is not None and not execution.block:
         execution.deadline = execution.started_at + machine.timeout_seconds * 1_000
     execution.last_frame = _ROOT
     # The first state's previousEventId is 0, as ExecutionStarted's own (all recordings).
-    root = Frame(_ROOT, None, 0, machine.root.path, machine.root.start_at, Phase.READY, execution.input, 0)
+    block = machine.blocks[execution.block]
+    index, item = execution.item or (0, None)
+    root = Frame(_ROOT, None, index, block.path, block.start_at, Phase.READY, execution.input, 0, item=item)
     turn.frames.open(root)
     turn.queue.append(root)
 
@@ -212,6 +225,7 @@ def _overflow(turn: Turn) -> None:
     root = turn.frames.get(_ROOT)
     if root is not None:
         _close_below(turn, root)
+    turn.lost.clear()
     failure = Failure("States.Runtime", f"The execution reached the maximum number of history events ({MAX_EVENTS}).")
     turn.note(turn.execution.last_event, "ExecutionFailed", failure.details())
     turn.execution.status = "FAILED"

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Phase
+from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Phase, Remain
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
 from tasuki.language.definition import Block, Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
 from tasuki.language.errors import StatesError
@@ -102,6 +102,7 @@ class Turn:
         "given_context",
         "happenings",
         "history",
+        "lost",
         "machine",
         "more",
         "now",
@@ -129,6 +130,8 @@ class Turn:
         self.bytes = 0
         self.weighed: Doc | None = None
         """The document weighed last: a result is often the output, too."""
+        self.lost: dict[int, Remain] = {}
+        """What a failure that is still climbing has closed (`redrive.py`)."""
         self.failure = Failure()
         """Error and cause of an execution that ended badly in this step."""
         self.output: Doc | None = None
@@ -171,10 +174,12 @@ class Turn:
         return number
 
     def enter(self, frame: Frame, state: State) -> None:
-        """Write that a frame entered a state."""
+        """Write that a frame entered a state; one that is redriven has entered it before."""
         if frame.retries:
             frame.retries = []
         frame.retry_count = 0
+        if frame.entered_event:
+            return
         frame.entered_at = self.now
         frame.entered_event = self.write(frame, ENTERED[type(state)], {"name": state.name, "input": frame.input})
 

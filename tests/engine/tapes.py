@@ -133,6 +133,8 @@ def answered(play: Play) -> dict[str, Any]:
 def _plain(command: Any) -> dict[str, Any]:
     made = {}
     for field in dataclasses.fields(command):
+        if field.name == "remains":
+            continue  # tapes are older
         value = getattr(command, field.name)
         if isinstance(value, Doc):
             made[field.name] = value.text

@@ -16,6 +16,8 @@ from tasuki.engine.failing import fail_state, is_time_to_retry
 from tasuki.engine.flow import mode_of
 from tasuki.engine.turn import DataLimitExceeded, Failure, Turn
 from tasuki.language.definition import Expression, Resource, Scope, Task
+from tasuki.language.errors import StatesError
+from tasuki.language.integration_parameters import check_parameters
 from tasuki.language.retry import HEARTBEAT_TIMEOUT
 from tasuki.values.documents import Doc
 
@@ -47,6 +49,8 @@ def _schedule(turn: Turn, frame: Frame, state: Task) -> None:
     frame.attempt = execution.last_attempt
     frame.started = False
     frame.handle = None
+    if resource.kind == "activity" and not execution.has_activity(resource.arn):
+        raise StatesError("States.Runtime", f"The activity {resource.arn} does not exist.")
     waits_for_token = resource.pattern == "waitForTaskToken" or resource.kind == "activity"
     frame.token = turn.chance(f"token/{frame.attempt}/").hex(64) if waits_for_token else None
     mode = mode_of(state)
@@ -57,6 +61,7 @@ def _schedule(turn: Turn, frame: Frame, state: Task) -> None:
     parameters = _with_added(resource, mode.arguments(scope, frame, state))
     if parameters is not frame.input:
         turn.weigh(parameters, state.name)
+    check_parameters(resource, parameters.value, "Arguments" if state.query_language == "JSONata" else "Parameters")
     details = _scheduled_details(execution.arn, resource, parameters)
     if timeout is not None:
         details["timeoutInSeconds"] = timeout
@@ -65,9 +70,10 @@ def _schedule(turn: Turn, frame: Frame, state: Task) -> None:
     if isinstance(credentials, dict) and "RoleArn" in credentials:
         details["taskCredentials"] = {"roleArn": credentials["RoleArn"]}
     turn.write(frame, f"{_FAMILY[resource.kind]}Scheduled", details)
-    frame.timeout_at = turn.now + timeout * 1_000 if timeout is not None else None
     frame.heartbeat_ms = heartbeat * 1_000 if heartbeat is not None else None
-    frame.heartbeat_at = turn.now + frame.heartbeat_ms if frame.heartbeat_ms is not None else None
+    frame.timeout_at = frame.heartbeat_at = None
+    if resource.kind != "activity":  # an activity's time begins when a worker takes it
+        _count_time(turn, frame, timeout)
     frame.phase = Phase.RUNNING
     turn.commands.append(ScheduleTask(frame.id, frame.attempt, resource, parameters, frame.token, timeout, heartbeat))
 
@@ -136,13 +142,14 @@ def _write_started(turn: Turn, frame: Frame, state: Task, worker: str | None = N
         details = None
     elif kind == "activity":
         details = {"workerName": worker} if worker is not None else {}
-        # An activity's time counts from here (developer guide, "Activities").
-        if frame.timeout_at is not None:
-            seconds = _seconds(state.timeout_seconds, mode_of(state).begin(turn, frame, state))
-            frame.timeout_at = turn.now + (seconds or 0) * 1_000
-        if frame.heartbeat_ms is not None:
-            frame.heartbeat_at = turn.now + frame.heartbeat_ms
+        _count_time(turn, frame, _seconds(state.timeout_seconds, mode_of(state).begin(turn, frame, state)))
     turn.write(frame, f"{_FAMILY[kind]}Started", details)
+
+
+def _count_time(turn: Turn, frame: Frame, timeout: int | None) -> None:
+    """The time of an attempt begins (of activities with ActivityStarted: states language, "TimeoutSeconds")."""
+    frame.timeout_at = turn.now + timeout * 1_000 if timeout is not None else None
+    frame.heartbeat_at = turn.now + frame.heartbeat_ms if frame.heartbeat_ms is not None else None
 
 
 def _submitted(turn: Turn, frame: Frame, state: Task, event: TaskSubmitted) -> None:
