@@ -27,6 +27,7 @@ node.
 """
 
 import asyncio
+import logging
 import os
 import queue
 import threading
@@ -40,8 +41,10 @@ import apsw
 from tasuki.store import sqlite_file
 from tasuki.store.store import Params, Row, T, Unit
 from tasuki.values.chance import Chance
-from tasuki.values.errors import StoreError, StoreFull
+from tasuki.values.errors import StoreError, StoreFull, TasukiError
 from tasuki.values.instant import Clock, Instant
+
+log = logging.getLogger("tasuki.store")
 
 CHECKPOINT_PAGES = 4_000
 """WAL pages (16 MiB) after which the flusher copies them into the database file."""
