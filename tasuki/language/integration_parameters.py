@@ -1,0 +1,62 @@
+"""Whether an integration takes the parameters it is about to be given: asked before the task is scheduled.
+
+Step Functions checks the names, what is required and the JSON types, and fails the state otherwise; the values are the
+service's business. Integrations of services that no room offers are not looked at.
+"""
+
+from functools import lru_cache
+from typing import Any, Literal
+
+from tasuki.language.definition import Resource
+from tasuki.language.errors import StatesError
+from tasuki.values.documents import dumps
+from tasuki.values.sdk_shapes import Misfit, read
+from tasuki.values.service_models import Action, service_model
+
+_MODELS = {"sqs": "sqs", "sfn": "stepfunctions", "ecs": "ecs", "pipes": "pipes"}
+"""Services in `aws-sdk:` resources, and what botocore calls them."""
+_PLAIN = {
+    ("sqs", "sendMessage"): (
+        frozenset({"QueueUrl", "MessageBody"}),
+        frozenset({"DelaySeconds", "MessageAttributes", "MessageDeduplicationId", "MessageGroupId"}),
+    ),
+    ("states", "startExecution"): (frozenset({"StateMachineArn"}), frozenset({"Input", "Name", "TraceHeader"})),
+}
+"""Integrations that take any JSON value somewhere: required and other names (developer guide, "Integrating services")."""
+
+
+def check_parameters(resource: Resource, given: Any, field: Literal["Parameters", "Arguments"]) -> None:
+    """Raise `StatesError` unless an integration takes `given`."""
+    if resource.kind != "integration":
+        return
+    try:
+        _check(resource, given)
+    except Misfit as wrong:
+        cause = f"The {field} '{dumps(given)}' could not be used to start the Task: [{wrong}]"
+        raise StatesError("States.Runtime", cause) from None
+
+
+def _check(resource: Resource, given: Any) -> None:
+    if not resource.sdk:
+        return
+    action = sdk_action(resource.service, resource.action)
+    if action is not None:
+        read(action.input, given)
+
+
+def _check_names(given: Any, required: frozenset[str], others: frozenset[str]) -> None:
+    if not isinstance(given, dict):
+        raise Misfit("The value must be an OBJECT")
+    for name in given:
+        if name not in required and name not in others:
+            raise Misfit(f'The field "{name}" is not supported by Step Functions')
+    for name in sorted(required):
+        if name not in given:
+            raise Misfit(f"The field '{name}' is required but was missing")
+
+
+@lru_cache(maxsize=256)
+def sdk_action(service: str, action: str) -> Action | None:
+    """Answer the operation that `aws-sdk:SERVICE:ACTION` names, if its service is one of ours and has it."""
+    model = service_model(_MODELS[service]) if service in _MODELS else None
+    return model.action(action[:1].upper() + action[1:]) if model is not None else None
