@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tasuki.services.machines import api, executions, offers, polls, tokens, validating
+from tasuki.services.machines import api, executions, offers, polls, tokens, trying, validating
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.room import Poll, Room
 from tasuki.services.switchboard import Switchboard
@@ -41,6 +41,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
             "ValidateStateMachineDefinition": operation(
                 "read", validating.validate_state_machine_definition, plain=True
             ),
+            "TestState": operation("write", trying.test_state),
             "StartExecution": operation("write", executions.start_execution),
             "StopExecution": operation("write", executions.stop_execution),
             "DescribeExecution": operation("read", executions.describe_execution, plain=True),

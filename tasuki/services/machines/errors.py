@@ -33,6 +33,12 @@ class InvalidDefinition(DomainError):
         super().__init__(f"Invalid State Machine Definition: '{reason}'")
 
 
+class Unsupported(DomainError):
+    """A state that TestState does not run: AWS's code is the same as of a wrong definition, the text is bare."""
+
+    code = "InvalidDefinition"
+
+
 class InvalidExecutionInput(DomainError):
     """The input of an execution is no JSON text."""
 
