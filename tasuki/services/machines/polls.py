@@ -1,5 +1,7 @@
 """What this room does by itself: serve executions that are ready, in turn; and timers."""
 
+import logging
+
 from tasuki.engine.events import Continued, Event, Started, TimerFired
 from tasuki.services.machines import logging_records
 from tasuki.services.machines import queries as sql
@@ -9,6 +11,8 @@ from tasuki.services.machines.running import Run, load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
 from tasuki.values.instant import SECOND, Instant
+
+log = logging.getLogger("tasuki.machines")
 
 INBOX_ROWS = 64
 """What happened to an execution is told in portions; a unit stays small."""
@@ -49,6 +53,8 @@ class Turns:
         try:
             self._serve(tx, execution, goes_on=bool(goes_on))
         except Exception:
+            # Said here, where its name is known: the store runs the group again without it.
+            log.exception("execution %s could not go on; tried again in %s s", execution, PAUSE_MS // SECOND)
             self._paused[execution] = tx.now + PAUSE_MS
             raise
         self._paused.pop(execution, None)
