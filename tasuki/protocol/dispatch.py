@@ -34,6 +34,10 @@ _SHORTEST_WAIT_S = 0.002
 class Bell(Protocol):
     """What long polls need of the bell (`runtime/bell.py`)."""
 
+    @property
+    def closed(self) -> bool:
+        """The node ends: whoever waits is answered."""
+
     async def wait(self, topic: str, timeout_s: float | None) -> bool:
         """Wait in turn for a ring of `topic`; False when the time is up first."""
 
@@ -159,7 +163,7 @@ class Dispatch:
                 if not isinstance(answer, NotYet):
                     return answer
                 seen = replace(answer, until=until)
-                if self._clock.now() >= until:
+                if self._clock.now() >= until or self._bell.closed:
                     return seen.answer
                 used = await self._pause(seen, place, moved, client)
             finally:

@@ -14,6 +14,8 @@ class Bell:
     def __init__(self) -> None:
         self._subscribers: defaultdict[str, list[asyncio.Event]] = defaultdict(list)
         self._waiters: dict[str, deque[asyncio.Future[bool]]] = {}
+        self.closed = False
+        """The node ends: nobody waits any more."""
 
     def subscribe(self, topics: tuple[str, ...]) -> asyncio.Event:
         """Answer an event that is set at every ring of any of `topics`; the owner clears it."""
@@ -36,7 +38,9 @@ class Bell:
             del self._waiters[topic]
 
     async def wait(self, topic: str, timeout_s: float | None) -> bool:
-        """Wait in turn for a ring of `topic`; False when the time is up first."""
+        """Wait in turn for a ring of `topic`; False when the time is up first, or the bell is closed."""
+        if self.closed:
+            return False
         waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(topic, deque()).append(waiter)
         try:
@@ -54,6 +58,14 @@ class Bell:
                 queue.remove(waiter)
                 if not queue:
                     del self._waiters[topic]
+
+    def close(self) -> None:
+        """Send all waiters away, and who comes later too."""
+        self.closed = True
+        for waiters in self._waiters.values():
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(False)
 
     def waiting(self, topic: str) -> int:
         """Answer how many wait for `topic` (for the tests and `doctor`)."""

@@ -24,6 +24,9 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 30.0
 TIMER_PAUSE_MS = 10 * SECOND
 """How far a timer is put off whose handler failed: its own, and no other."""
 
+LONGEST_NAP_S = 15.0
+"""After how long a duty looks again, although its instant has not come: the clock may have been set, or the machine slept."""
+
 
 class Duty(Protocol):
     """Something that does bounded rounds of work."""
@@ -96,8 +99,7 @@ class TimerDuty:
             await self._store.write(unit)
         except Exception:
             await self._store.write(lambda tx: timers.postpone(tx, room, key, tx.now + TIMER_PAUSE_MS))
-            log.exception("timer %s:%s failed; tried again later", room, key)
-            raise
+            log.exception("timer %s:%s failed; tried again later", room, key)  # and the others are not held up
 
 
 class Loop:
@@ -131,7 +133,8 @@ class Loop:
                 await asyncio.sleep(0)  # others' turn
                 continue
             try:
-                async with asyncio.timeout(None if wait_ms is None or self._movable else wait_ms / 1000):
+                nap_s = None if wait_ms is None else min(wait_ms / 1000, LONGEST_NAP_S)
+                async with asyncio.timeout(None if self._movable else nap_s):
                     await rung.wait()
             except TimeoutError:
                 continue

@@ -21,7 +21,7 @@ from tasuki.protocol.http import Door
 from tasuki.runners.process import ProcessRunner
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
-from tasuki.runtime.clock import SystemClock
+from tasuki.runtime.clock import SystemClock, WallClock
 from tasuki.runtime.credentials import owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.services import handovers, machines, pipes, queues, tasks
@@ -79,7 +79,7 @@ def build(config: Config) -> Node:
         store=store,
         bell=bell,
         clock=clock,
-        real_clock=real_clock,
+        real_clock=WallClock(),
         chance=chance,
         credential=credential,
     )
@@ -132,6 +132,7 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
     failed = duties.done() and not duties.cancelled() and duties.exception() is not None
     if failed:
         log.critical("the loop ended", exc_info=duties.exception())
+    node.bell.close()  # long polls get their answer now
     server.should_exit = True
     duties.cancel()
     with suppress(asyncio.CancelledError, Exception):

@@ -274,7 +274,7 @@ class SqliteStore:
                 raise  # the file, not the unit
             self._writer.execute("ROLLBACK")
             if not isinstance(bad, TasukiError):  # a fault of ours; a room may leave that work alone when it runs again
-                log.error("a unit failed; its group runs again without it", exc_info=bad)
+                log.exception("a unit failed; its group runs again without it")
             rings.clear()
             return False
         return True

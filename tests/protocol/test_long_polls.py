@@ -293,3 +293,17 @@ def test_waiting_polls_take_no_room_from_requests() -> None:
         assert {(await first).status, (await second).status} == {200}
 
     run(story)
+
+
+def test_a_node_that_ends_answers_its_polls_at_once_and_those_that_still_come() -> None:
+    async def story() -> None:
+        it = house()
+        polls = [it.poll(), it.poll()]
+        await it.until_waiting(2)
+        it.bell.close()
+        for poll in (*polls, it.poll()):
+            heard = await poll
+            assert (heard.status, heard.body) == (200, b"{}")
+        assert it.shelf.claims == 0
+
+    run(story)

@@ -22,6 +22,7 @@ second execution. (AWS fails such a batch again and again until it is in the dea
 is too large by itself fails.
 """
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,6 +37,8 @@ from tasuki.values import documents
 from tasuki.values.arns import parse_arn
 from tasuki.values.errors import DomainError, MalformedDocument
 from tasuki.values.instant import MINUTE, SECOND, Instant, to_iso
+
+log = logging.getLogger("tasuki.pipes")
 
 RECORDS = 50
 """Messages per round, unless one batch is larger."""
@@ -124,6 +127,8 @@ class Pump:
                 try:
                     self._serve(tx, turn, count)
                 except Exception:
+                    # Said here, where its name is known: the store runs the group again without it.
+                    log.exception("the round of pipe %s broke; tried again in %s s", turn.pipe, HOLD_MS // SECOND)
                     self._held[turn.revision] = tx.now + HOLD_MS
                     raise
                 return tx.now

@@ -171,3 +171,17 @@ def test_a_frame_written_while_ready_is_found_after_a_restart(play: Play) -> Non
     play.house.drain()
     assert play.output(execution) == [{"n": 100}] * 10
     assert play.left_over() == {}
+
+
+def test_an_execution_that_cannot_go_on_is_said_and_holds_up_no_other(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    arn = play.create({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 5, "End": True}}})
+    bad, good = play.start(arn, {}), play.start(arn, {})
+    play.house.unit(lambda tx: tx.run("UPDATE frames SET body = x'00', ready = 1 WHERE execution = 1"))
+    play.house.unit(lambda tx: tx.run("INSERT INTO ready (execution, goes_on) VALUES (1, 1)"))
+    play.house.advance(seconds=6)
+    assert play.describe(good)["status"] == "SUCCEEDED"
+    assert play.describe(bad)["status"] == "RUNNING"
+    assert "execution 1 could not go on" in caplog.text
+    assert "timer machines:1:1 failed" in caplog.text

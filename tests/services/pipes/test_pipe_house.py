@@ -112,7 +112,9 @@ def test_a_hundred_messages(line: Line, batch: int) -> None:
     assert line.conserved()
 
 
-def test_a_round_that_breaks_is_undone_whole(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_breaks_is_undone_whole(
+    line: Line, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """The unit dies after half of its starts (P3): no execution, no receive, no record of it remains."""
     line.pipe(batch=1)
     target = line.house.switchboard.targets["states"]
@@ -131,8 +133,9 @@ def test_a_round_that_breaks_is_undone_whole(line: Line, monkeypatch: pytest.Mon
     for body in "abcd":
         line.call("sqs", "SendMessage", QueueUrl=line.url, MessageBody=body)
     monkeypatch.setitem(line.house.switchboard.targets, "states", Dying)
-    with pytest.raises(RuntimeError, match="the node dies here"):
-        line.house.drain()
+    line.house.drain()
+    assert "the node dies here" in caplog.text
+    assert "the round of pipe 1 broke" in caplog.text
     assert line.executions() == []
     assert line.call("tasuki", "ListHandovers")["Handovers"] == []
     monkeypatch.undo()
@@ -144,7 +147,9 @@ def test_a_round_that_breaks_is_undone_whole(line: Line, monkeypatch: pytest.Mon
     assert line.conserved()
 
 
-def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(
+    line: Line, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     line.call("sqs", "CreateQueue", QueueName="other")
     line.pipe(name="broken")
     other = {"Name": "sound", "Source": QUEUE.replace("jobs", "other"), "Target": line.machine, "RoleArn": ROLE}
@@ -163,9 +168,8 @@ def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(line: Line, monkeyp
     monkeypatch.setitem(line.house.switchboard.targets, "states", Broken)
     for url in (line.url, line.url.replace("jobs", "other")):
         line.call("sqs", "SendMessage", QueueUrl=url, MessageBody=url.rsplit("/", 1)[1])
-    with pytest.raises(RuntimeError, match="a fault of ours"):
-        line.house.drain()
     line.house.drain()
+    assert "a fault of ours" in caplog.text
     assert line.bodies() == ["other"]
     monkeypatch.undo()
     line.house.advance(seconds=10)
