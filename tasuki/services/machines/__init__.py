@@ -5,11 +5,12 @@ from functools import partial
 from typing import Any
 
 from tasuki.services.machines import api, executions, offers, polls, tokens, trying, validating
+from tasuki.services.machines.express_api import start_sync_execution
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.room import Poll, Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config
-from tasuki.values.operations import Kind, Operation
+from tasuki.values.operations import Kind, NotYet, Operation
 
 AT_ONCE = 32
 """Ready executions that may share a commit."""
@@ -23,7 +24,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
     switchboard.targets["states"] = offers.MachineTarget(setting)
     switchboard.watchers[ROOM] = offers.TaskWatcher()
 
-    def operation(kind: Kind, run: Callable[..., dict[str, Any]], *, plain: bool = False) -> Operation:
+    def operation(kind: Kind, run: Callable[..., dict[str, Any] | NotYet], *, plain: bool = False) -> Operation:
         return Operation(kind, run if plain else partial(run, setting=setting))
 
     return Room(
@@ -43,6 +44,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
             ),
             "TestState": operation("write", trying.test_state),
             "StartExecution": operation("write", executions.start_execution),
+            "StartSyncExecution": operation("poll", start_sync_execution),
             "StopExecution": operation("write", executions.stop_execution),
             "DescribeExecution": operation("read", executions.describe_execution, plain=True),
             "DescribeStateMachineForExecution": operation("read", executions.describe_state_machine_for_execution),

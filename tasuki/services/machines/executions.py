@@ -14,6 +14,7 @@ from tasuki.services.machines.errors import (
     ExecutionDoesNotExist,
     ResourceNotFound,
     StateMachineDoesNotExist,
+    StateMachineTypeNotSupported,
     ValidationException,
 )
 from tasuki.services.machines.events import shown_event, weight_of
@@ -102,8 +103,9 @@ def describe_state_machine_for_execution(tx: Tx, request: Request, setting: Sett
 
 
 def list_executions(tx: Tx, request: Request) -> dict[str, Any]:
-    """ListExecutions of one machine, newest first. Raises InvalidArn, InvalidToken, StateMachineDoesNotExist.
+    """ListExecutions of one machine, newest first.
 
+    Raises InvalidArn, InvalidToken, StateMachineDoesNotExist, StateMachineTypeNotSupported.
     A page of a filtered listing may be short, even empty, and still have a `nextToken`.
     """
     given = request.input
@@ -115,6 +117,8 @@ def list_executions(tx: Tx, request: Request) -> dict[str, Any]:
     machine = find_machine(tx, arn)
     if machine is None:
         raise StateMachineDoesNotExist(arn)
+    if machine.type == "EXPRESS":
+        raise StateMachineTypeNotSupported("This operation is not supported by this type of state machine")
     query = f"executions {arn} {wanted}"
     before = open_token(tx, query, given.get("nextToken")) or 1 << 62
     limit = page_size(given)

@@ -3,7 +3,7 @@
 import logging
 
 from tasuki.engine.events import Continued, Event, Started, TimerFired
-from tasuki.services.machines import logging_records
+from tasuki.services.machines import express, logging_records
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import unpack_event
 from tasuki.services.machines.retention import OWNER, forget_ended
@@ -95,11 +95,14 @@ def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
 def fire(tx: Tx, setting: Setting, key: str) -> None:
     """A frame's deadline has come, or seemed to: its timer row is taken, the engine looks again.
 
-    `key`: `EXECUTION:FRAME`, or one of the room's own (retention.py, logging_records.py).
+    `key`: `EXECUTION:FRAME`, or one of the room's own (express.py, retention.py, logging_records.py).
     """
     owner, _, place = key.partition(":")
     if owner == OWNER:
         forget_ended(tx, setting, int(place))
+        return
+    if owner == express.OWNER:
+        express.fire(tx, setting, place)
         return
     if owner == logging_records.OWNER:
         logging_records.forget_logged(tx, setting)

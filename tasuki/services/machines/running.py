@@ -58,7 +58,7 @@ class Run:
     origin: str | None = None
     origin_id: str | None = None
     id: int | None = None
-    """None while it has no row."""
+    """None while it has no row; 0 for an Express execution, which has none here (express.py)."""
     saved: SavedFrames | None = None
     """None while it never had a frame in a row."""
     deleting: bool = False
@@ -138,9 +138,9 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
         else:
             event = given.popleft()
             told += 1
-        _tell(tx, setting, run, event, follow)
+        tell(tx, setting, run, event, follow)
         if run.state.history_bytes > setting.execution_bytes and run.finish is None:
-            _tell(tx, setting, run, _too_large(setting), follow)
+            tell(tx, setting, run, _too_large(setting), follow)
     _save(tx, setting, run)
     if run.finish is not None:
         _end(tx, setting, run)
@@ -153,8 +153,11 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
     return told
 
 
-def _tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[Event]) -> None:
-    """Tell an execution one thing and do what it wants; what that leads to at once is put behind `follow`."""
+def tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[Event]) -> None:
+    """Tell an execution one thing and do what it wants; what that leads to at once is put behind `follow`.
+
+    Saves nothing.
+    """
     outcome = step(run.machine, run.state, event, tx.now)
     run.history += outcome.history
     run.goes_on = run.goes_on or outcome.ready

@@ -4,16 +4,19 @@ from dataclasses import dataclass
 
 from tasuki.engine.events import Started
 from tasuki.engine.execution import Execution
+from tasuki.services.machines import express
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.errors import (
     ExecutionAlreadyExists,
     InvalidExecutionInput,
     StateMachineDeleting,
     StateMachineDoesNotExist,
+    StateMachineTypeNotSupported,
 )
 from tasuki.services.machines.model import (
     check_name,
     execution_arn,
+    express_arn,
     json_complaint,
     machine_arn,
     parse_machine_arn,
@@ -43,15 +46,21 @@ class Start:
     watcher: str | None = None
     again: bool = False
     """A second start with the name counts as success, whatever became of the first."""
+    synchronous: bool = False
+    """StartSyncExecution: whoever starts it waits for the end."""
 
 
 def start_now(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
     """Start an execution and let it do its first share in this unit; answer its ARN and start.
 
+    An Express execution is always a new one, whatever its name.
     Raises InvalidArn, InvalidName, InvalidExecutionInput, StateMachineDoesNotExist, StateMachineDeleting,
     ExecutionAlreadyExists, ExecutionLimitExceeded.
     """
-    run = _prepare(tx, setting, wish)
+    run = prepare(tx, setting, wish)
+    if run.state.express:
+        express.begin(tx, setting, run)
+        return run.state.arn, run.state.started_at
     try:
         proceed(tx, setting, run, (Started(),))
     except NameTaken:
@@ -61,7 +70,10 @@ def start_now(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
 
 def start_later(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
     """Start an execution whose steps are later units. As `start_now` otherwise."""
-    run = _prepare(tx, setting, wish)
+    run = prepare(tx, setting, wish)
+    if run.state.express:
+        express.begin_later(tx, run)
+        return run.state.arn, run.state.started_at
     try:
         insert_unstepped(tx, setting, run)
     except NameTaken:
@@ -69,21 +81,34 @@ def start_later(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
     return run.state.arn, run.state.started_at
 
 
-def _prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
+def prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
+    """Answer a new execution that nobody has written or told anything yet.
+
+    Raises what `start_now` raises but ExecutionAlreadyExists, and StateMachineTypeNotSupported when the caller wants to wait
+    in a way that the machine's type does not have: StartSyncExecution of a Standard machine, `.sync` of an Express one.
+    """
     parts, machine_name = parse_machine_arn(wish.arn)
     name = check_name(wish.name) if wish.name is not None else tx.chance.uuid()
     row = tx.one(sql.MACHINE_TO_START, (parts.account, parts.region, machine_name))
     if row is None:
         raise StateMachineDoesNotExist(wish.arn)
-    machine_id, status, revision, digest, role_arn, logging, _ = row
+    machine_id, status, revision, digest, role_arn, logging, kind = row
     if status != "ACTIVE":
         raise StateMachineDeleting(wish.arn)
     document = _read_input(wish.input)
-    setting.admit_execution(tx)
+    is_express = kind == "EXPRESS"
+    if is_express != wish.synchronous and (wish.synchronous or wish.watcher is not None):
+        raise StateMachineTypeNotSupported("This operation is not supported by this type of state machine")
+    place = parts.account, parts.region, machine_name, name
+    if is_express:
+        arn = express_arn(*place, tx.chance.uuid())
+    else:
+        setting.admit_execution(tx)
+        arn = execution_arn(*place)
     return Run(
         machine=setting.definitions.machine(tx, digest, revision),
         state=Execution(
-            arn=execution_arn(parts.account, parts.region, machine_name, name),
+            arn=arn,
             name=name,
             machine_arn=machine_arn(parts.account, parts.region, machine_name),
             machine_name=machine_name,
@@ -92,12 +117,14 @@ def _prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
             started_at=tx.now,
             seed=tx.chance.hex(32),
             trace=wish.trace or trace_header(tx.chance.hex(24), tx.now),
+            express=is_express,
         ),
         machine_id=machine_id,
         revision=revision,
         account=parts.account,
         region=parts.region,
         watcher=wish.watcher,
+        id=0 if is_express else None,
         logging=logging,
         origin=wish.origin,
         origin_id=wish.origin_id,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tasuki.language.definition import Machine, Task
 from tasuki.language.errors import Diagnosis, InvalidDefinition
 from tasuki.language.parse import parse
+from tasuki.services.machines.express_limits import not_for_express
 from tasuki.store.store import Tx
 from tasuki.values.operations import Request
 
@@ -24,7 +24,7 @@ def validate_state_machine_definition(_tx: Tx, request: Request) -> dict[str, An
         diagnoses = bad.diagnoses
     else:
         if request.input.get("type") == "EXPRESS":
-            diagnoses = _not_for_express(machine)
+            diagnoses = not_for_express(machine)
     return {
         "result": "FAIL" if any(one.severity == "ERROR" for one in diagnoses) else "OK",
         "diagnostics": [_shown(one) for one in diagnoses[:limit]],
@@ -35,21 +35,3 @@ def validate_state_machine_definition(_tx: Tx, request: Request) -> dict[str, An
 def _shown(one: Diagnosis) -> dict[str, str]:
     shown = {"severity": one.severity, "code": one.code, "message": one.message}
     return {**shown, "location": one.location} if one.location else shown
-
-
-def _not_for_express(machine: Machine) -> list[Diagnosis]:
-    """Complain about what an Express machine may not do (recorded: sfn_api_express/test_illegal_*)."""
-    found = []
-    for block in machine.blocks.values():
-        for name, state in block.states.items():
-            if not isinstance(state, Task):
-                continue
-            message = None
-            if state.resource.kind == "activity":
-                message = "Express state machine does not support Activity ARN"
-            elif state.resource.pattern:
-                message = f"Express state machine does not support '.{state.resource.pattern}' service integration "
-            if message is not None:
-                place = f"{block.path}/States/{name.replace('~', '~0').replace('/', '~1')}/Resource"
-                found.append(Diagnosis("SCHEMA_VALIDATION_FAILED", message, place))
-    return found

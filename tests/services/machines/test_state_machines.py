@@ -17,7 +17,6 @@ from tasuki.services.machines.errors import (
     StateMachineDeleting,
     StateMachineDoesNotExist,
     StateMachineLimitExceeded,
-    StateMachineTypeNotSupported,
     TooManyTags,
     ValidationException,
 )
@@ -70,8 +69,6 @@ def test_a_bad_definition_names_its_place(play: Play) -> None:
 
 
 def test_what_comes_later_is_refused_in_words(play: Play) -> None:
-    with pytest.raises(StateMachineTypeNotSupported, match="STANDARD"):
-        play.create(PASS, type="EXPRESS")
     with pytest.raises(ValidationException, match="publish"):
         play.create(PASS, publish=True)
     with pytest.raises(ValidationException, match="encryptionConfiguration"):
