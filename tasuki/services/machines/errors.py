@@ -145,12 +145,53 @@ class MissingRequiredParameter(DomainError):
 
 
 class ResourceNotFound(DomainError):
-    """Tags of a machine that does not exist."""
+    """Tags of a machine that does not exist; an alias that does not, or that is to lead to no version."""
 
     code = "ResourceNotFound"
 
+    def __init__(self, arn: str, message: str | None = None) -> None:
+        super().__init__(message or f"Resource not found: '{arn}'", resourceName=arn)
+
+
+class ConflictException(DomainError):
+    """A version or alias that another one depends on, or that is otherwise by now."""
+
+    code = "ConflictException"
+    status = 409
+
+
+class ServiceQuotaExceededException(DomainError):
+    """As many versions or aliases as a machine may have."""
+
+    code = "ServiceQuotaExceededException"
+    status = 402
+
+
+class ActivityDoesNotExist(DomainError):
+    """No such activity."""
+
+    code = "ActivityDoesNotExist"
+
     def __init__(self, arn: str) -> None:
-        super().__init__(f"Resource not found: '{arn}'", resourceName=arn)
+        super().__init__(f"Activity Does Not Exist: '{arn}'")
+
+
+class ActivityLimitExceeded(DomainError):
+    """As many activities as the quota allows (`quotas.activities`)."""
+
+    code = "ActivityLimitExceeded"
+
+
+class ExecutionNotRedrivable(DomainError):
+    """An execution that runs, that succeeded, or that ended too long ago."""
+
+    code = "ExecutionNotRedrivable"
+
+
+class ThrottlingException(DomainError):
+    """More starts in a second than the quota allows (`quotas.start_executions_per_second`)."""
+
+    code = "ThrottlingException"
 
 
 class TooManyTags(DomainError):
