@@ -13,7 +13,7 @@ from tasuki.values.documents import dumps
 from tasuki.values.sdk_shapes import Misfit, read
 from tasuki.values.service_models import Action, service_model
 
-_MODELS = {"sqs": "sqs", "sfn": "stepfunctions", "ecs": "ecs", "pipes": "pipes"}
+SDK_MODELS = {"sqs": "sqs", "sfn": "stepfunctions", "ecs": "ecs", "pipes": "pipes"}
 """Services in `aws-sdk:` resources, and what botocore calls them."""
 _PLAIN = {
     ("sqs", "sendMessage"): (
@@ -58,5 +58,5 @@ def _check_names(given: Any, required: frozenset[str], others: frozenset[str]) -
 @lru_cache(maxsize=256)
 def sdk_action(service: str, action: str) -> Action | None:
     """Answer the operation that `aws-sdk:SERVICE:ACTION` names, if its service is one of ours and has it."""
-    model = service_model(_MODELS[service]) if service in _MODELS else None
+    model = service_model(SDK_MODELS[service]) if service in SDK_MODELS else None
     return model.action(action[:1].upper() + action[1:]) if model is not None else None

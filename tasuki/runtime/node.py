@@ -63,6 +63,8 @@ def build(config: Config) -> Node:
     store = SqliteStore(config.data / "tasuki.db", clock=clock, real_clock=real_clock, chance=chance, on_ring=bell.ring)
     switchboard = Switchboard()
     rooms: dict[str, Room] = {room.name: room for room in (make(config, switchboard) for make in ROOMS)}
+    switchboard.connect(rooms.values())
+    switchboard.url = url_of(config.host, config.port)
     owner = Principal(key)
 
     def credential(access_key: str) -> tuple[str, Principal] | None:
@@ -104,7 +106,7 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
     except BaseException:
         listener.close()
         raise
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    url = url_of(host, port)
     try:
         with announced(config, url), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(_serve(node, listener, lambda: on_ready(url)))
@@ -159,6 +161,11 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the node."""
         yield
+
+
+def url_of(host: str, port: int) -> str:
+    """Answer where clients reach the node."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def refuse_strangers(config: Config) -> None:

@@ -10,6 +10,7 @@ watchers           machines (`machines`): told when a task or child execution it
 sources            queues: taken from by pipes
 targets            machines: given to by pipes
 credentials        tasks: the key of a running task
+operations         all rooms with an API: what `aws-sdk:` integrations call
 handovers          handovers: the record of what was passed on
 status_listeners   nobody yet: told of each status change of a Standard execution
 =================  ====================================================================================
@@ -17,13 +18,14 @@ status_listeners   nobody yet: told of each status change of a Standard executio
 `watcher` is a string `ROOM:KEY`, chosen by the caller and handed back untouched: `finished(tx, watcher, outcome)`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
+from tasuki.services.room import Room
 from tasuki.store.store import Tx
 from tasuki.values.instant import Instant
-from tasuki.values.operations import Principal
+from tasuki.values.operations import Operation, Principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,10 @@ class Switchboard:
     targets: dict[str, Target] = field(default_factory=dict)
     """By the service part of the ARN (`states`)."""
     credentials: list[CredentialLookup] = field(default_factory=list)
+    operations: dict[tuple[str, str], Operation] = field(default_factory=dict)
+    """By botocore's name of the service, and the operation's; filled when all rooms are built."""
+    url: str = "http://127.0.0.1:4566"
+    """Where clients reach the house."""
     record: Callable[[Tx, Handover], None] = lambda _tx, _handover: None
     record_all: Callable[[Tx, Sequence[Handover]], None] = lambda _tx, _handovers: None
     """The same for many at once, which costs less."""
@@ -189,6 +195,12 @@ class Switchboard:
         """Tell everybody who listens that an execution's status changed."""
         for listener in self.status_listeners:
             listener(tx, change)
+
+    def connect(self, rooms: Iterable[Room]) -> None:
+        """Take in the operations of all rooms."""
+        for room in rooms:
+            if room.service is not None:
+                self.operations |= {(room.service, name): one for name, one in room.operations.items()}
 
     def finished(self, tx: Tx, watcher: str, ending: Ending) -> None:
         """Tell `ROOM:KEY` how its work ended."""

@@ -60,12 +60,7 @@ class House:
         )
         self.switchboard = Switchboard()
         self.rooms = {room.name: room for room in (build(self.config, self.switchboard) for build in builders)}
-        self._operations: dict[tuple[str, str], Operation] = {
-            (room.service, name): operation
-            for room in self.rooms.values()
-            if room.service is not None
-            for name, operation in room.operations.items()
-        }
+        self.switchboard.connect(self.rooms.values())
         polls = [PollDuty(poll, self.store, self.clock) for room in self.rooms.values() for poll in room.polls]
         extra = [build(self) for build in duties]
         served: list[Duty] = [TimerDuty(self.rooms, self.store, self.clock), *polls, *extra]
@@ -85,7 +80,7 @@ class House:
         is not moved. `trace=` sets the trace header.
         """
         trace = more.pop("trace", None)
-        found = self._operations[service, operation]
+        found = self.switchboard.operations[service, operation]
         request = Request(
             service=service,
             operation=operation,

@@ -75,7 +75,7 @@ def _members(shape: Shape) -> dict[str, str]:
     return found[1]
 
 
-def _value(shape: Shape, value: Any, at: str, implicit: bool) -> Any:  # noqa: FBT001 - handed down
+def _value(shape: Shape, value: Any, at: str, implicit: bool) -> Any:
     kind = shape.kind
     if shape.document:
         return value

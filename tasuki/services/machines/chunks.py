@@ -11,7 +11,7 @@ share (a state's output is the next one's input) is there once. Event ids count 
 from collections.abc import Iterator
 from typing import Any
 
-from tasuki.engine.events import Event, StopRequested, TaskFailed, TaskSubmitted, TaskSucceeded
+from tasuki.engine.events import Event, Heartbeat, StopRequested, TaskFailed, TaskSubmitted, TaskSucceeded
 from tasuki.engine.history import HistoryEvent
 from tasuki.services.machines.events import weight_of
 from tasuki.values.documents import Doc, pack, unpack
@@ -107,6 +107,8 @@ def pack_event(event: Event) -> bytes:
         row = ("failed", event.frame, event.attempt, event.error, event.cause, event.at)
     elif isinstance(event, TaskSubmitted):
         row = ("submitted", event.frame, event.attempt, event.output.text, event.handle)
+    elif isinstance(event, Heartbeat):
+        row = ("heartbeat", event.frame, event.attempt)
     else:
         assert isinstance(event, StopRequested), f"{type(event).__name__} does not travel by inbox"
         row = ("stop", event.error, event.cause)
@@ -123,6 +125,8 @@ def unpack_event(body: bytes) -> Event:
         return TaskFailed(*rest)
     if kind == "submitted":
         return TaskSubmitted(rest[0], rest[1], Doc.of_text(rest[2]), rest[3])
+    if kind == "heartbeat":
+        return Heartbeat(*rest)
     return StopRequested(*rest)
 
 

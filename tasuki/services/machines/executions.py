@@ -19,9 +19,9 @@ from tasuki.services.machines.errors import (
 )
 from tasuki.services.machines.events import shown_event, weight_of
 from tasuki.services.machines.model import execution_arn, machine_arn, parse_execution_arn, redrive_facts
-from tasuki.services.machines.running import load, proceed
+from tasuki.services.machines.running import load, proceed, send
 from tasuki.services.machines.setting import Setting
-from tasuki.services.machines.starting import Start, start_now
+from tasuki.services.machines.starting import Start, start_later, start_now
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Row, Tx
 from tasuki.values.operations import Request
@@ -44,7 +44,7 @@ def start_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, Any
         name=given.get("name"),
         trace=request.trace or given.get("traceHeader") or None,
     )
-    arn, started_at = start_now(tx, setting, wish)
+    arn, started_at = (start_later if setting.in_hand else start_now)(tx, setting, wish)
     return {"executionArn": arn, "startDate": started_at}
 
 
@@ -215,9 +215,13 @@ def stop_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]
     row = tx.one(sql.FIND_EXECUTION, (parts.account, parts.region, machine, name))
     if row is None:
         raise ExecutionDoesNotExist(arn)
+    stop = StopRequested(request.input.get("error"), request.input.get("cause"))
+    if setting.in_hand and row[1] == "RUNNING":
+        send(tx, row[0], stop)
+        return {"stopDate": tx.now}
     run = load(tx, setting, row[0])
     if run is None:
         ended = tx.one(sql.DESCRIBE_EXECUTION, (parts.account, parts.region, machine, name))
         return {"stopDate": ended[2] if ended is not None else tx.now}
-    proceed(tx, setting, run, (StopRequested(request.input.get("error"), request.input.get("cause")),))
+    proceed(tx, setting, run, (stop,))
     return {"stopDate": tx.now}

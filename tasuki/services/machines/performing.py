@@ -10,6 +10,7 @@ from typing import Any
 from tasuki.engine.commands import CancelTask, ScheduleTask
 from tasuki.engine.events import Event, TaskFailed, TaskSubmitted, TaskSucceeded
 from tasuki.language.definition import Resource
+from tasuki.services.machines.sdk import SdkCall, sdk_call, sdk_refusal, sdk_services
 from tasuki.services.switchboard import Answer, Caller, Integration, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, dumps
@@ -20,6 +21,21 @@ _JAVA_NAMES = {"sqs": "AmazonSQS", "ecs": "AmazonECS", "states": "AWSStepFunctio
 """How the Java SDK calls a service in its error texts."""
 _ALWAYS_GENERIC = {"sqs": "AmazonSQSException"}
 """Services all of whose errors have one name."""
+_PREFIXES = {
+    "aws-sdk:dynamodb": "DynamoDb",
+    "aws-sdk:cloudwatchlogs": "CloudWatchLogs",
+    "aws-sdk:eventbridge": "EventBridge",
+    "aws-sdk:secretsmanager": "SecretsManager",
+    "codebuild": "CodeBuild",
+    "dynamodb": "DynamoDB",
+    "eks": "EKS",
+    "events": "EventBridge",
+    "http": "States.Http",
+    "mediaconvert": "MediaConvert",
+    "sagemaker": "SageMaker",
+    "sns": "SNS",
+}
+"""How errors of services begin that no room offers, where it is not just the name with a capital."""
 _UNREACHED = "SdkClientException"
 """What the SDK says by itself, without a service (recorded: test_send_message_no_such_queue)."""
 _CONTENT_TYPES = {"ecs": "application/x-amz-json-1.1"}
@@ -47,7 +63,12 @@ class Wishes:
         at = "submit" if resource.pattern else "running"
         integration = self._offered(resource)
         if integration is None:
-            return TaskFailed(wish.frame, wish.attempt, "States.Runtime", self._not_offered(resource), "schedule")
+            return TaskFailed(
+                wish.frame,
+                wish.attempt,
+                *self._not_offered(resource),
+                at if resource.kind == "integration" else "schedule",
+            )
         parameters = wish.parameters.value
         if not isinstance(parameters, dict):
             cause = f"The parameters of {resource.arn} must be a JSON object."
@@ -60,11 +81,17 @@ class Wishes:
         except DomainError as no:
             if no.code.startswith("States."):
                 return TaskFailed(wish.frame, wish.attempt, no.code, no.message, "schedule")
-            error, cause = _refusal(resource.service, integration.error_prefix, no, request_id)
+            if isinstance(integration, SdkCall):
+                error, cause = sdk_refusal(integration, no, request_id)
+            else:
+                error, cause = _refusal(resource.service, integration.error_prefix, no, request_id)
             return TaskFailed(wish.frame, wish.attempt, error, cause, at)
-        if resource.pattern and answer.output.get("Failures"):
+        if resource.pattern and not resource.sdk and answer.output.get("Failures"):
             return self._not_placed(wish, integration, answer)
-        output = Doc(self._with_sdk_metadata(resource.service, answer.output, request_id))
+        shown = answer.output
+        if not resource.sdk:
+            shown = self._with_sdk_metadata(resource.service, shown, request_id)
+        output = Doc(shown)
         if not resource.pattern:
             return TaskSucceeded(wish.frame, wish.attempt, output)
         handle = answer.handle if resource.pattern.startswith("sync") else None
@@ -79,13 +106,18 @@ class Wishes:
             integration.cancel(self._tx, handle, wish.cause)
 
     def _offered(self, resource: Resource) -> Integration | None:
-        if resource.kind != "integration" or resource.sdk:
+        if resource.kind != "integration":
             return None
+        if resource.sdk:
+            return sdk_call(self._switchboard, resource)
         return self._switchboard.integrations.get(f"{resource.service}:{resource.action}")
 
-    def _not_offered(self, resource: Resource) -> str:
-        offered = ", ".join(sorted(self._switchboard.integrations)) or "none"
-        return f"The resource {resource.arn} is not offered here. Offered integrations: {offered}."
+    def _not_offered(self, resource: Resource) -> tuple[str, str]:
+        """Answer error and cause of a service without a room: as of one that cannot be reached, so Catch sees it."""
+        offered = sorted(self._switchboard.integrations) + sdk_services(self._switchboard)
+        cause = f"The resource {resource.arn} is not offered here. Offered: {', '.join(offered) or 'nothing'}."
+        prefix = _PREFIXES.get(resource.resource_type) or resource.service.capitalize()
+        return f"{prefix}.{_UNREACHED}", cause
 
     def _caller(self, wish: ScheduleTask) -> Caller:
         pattern = wish.resource.pattern

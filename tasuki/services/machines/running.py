@@ -127,6 +127,14 @@ def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
 
     Raises `NameTaken` when the execution is new and its name is not.
     """
+    setting.in_hand.append(run)
+    try:
+        return _proceed(tx, setting, run, events)
+    finally:
+        setting.in_hand.pop()
+
+
+def _proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
     given = deque(events)
     if run.deleting and not any(isinstance(event, StopRequested) for event in given):
         given = deque([StopRequested(None, "The state machine has been deleted.")])

@@ -1,5 +1,7 @@
 """What the parts of this room share: configuration, switchboard, parsed machines, and the quota of open executions."""
 
+from typing import TYPE_CHECKING
+
 from tasuki.services.machines.definitions import Definitions
 from tasuki.services.machines.errors import ExecutionLimitExceeded
 from tasuki.services.machines.queries import OPEN_COUNT
@@ -7,6 +9,9 @@ from tasuki.services.switchboard import Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.config import Config
 from tasuki.values.instant import DAY
+
+if TYPE_CHECKING:
+    from tasuki.services.machines.running import Run
 
 ROOM = "machines"
 OPEN_EXECUTIONS = 1_000_000
@@ -30,6 +35,8 @@ class Setting:
         self.state_machines = config.quotas.get("state_machines", STATE_MACHINES)
         self._open_executions = config.quotas.get("open_executions", OPEN_EXECUTIONS)
         self._headroom = 0
+        self.in_hand: list[Run] = []
+        """The execution that is being stepped (and what it runs within itself): no other is, until that is done."""
 
     def admit_execution(self, tx: Tx) -> None:
         """Make room for one more execution. Raises `ExecutionLimitExceeded`.

@@ -50,7 +50,12 @@ def send_task_heartbeat(tx: Tx, request: Request, setting: Setting) -> dict[str,
     token = request.input["taskToken"]
     _check(token)
     run, frame = _waiting(tx, setting, token)
-    proceed(tx, setting, run, (Heartbeat(frame.id, frame.attempt),))
+    heartbeat = Heartbeat(frame.id, frame.attempt)
+    if setting.in_hand:
+        assert run.id is not None
+        send(tx, run.id, heartbeat)
+    else:
+        proceed(tx, setting, run, (heartbeat,))
     return {}
 
 
@@ -61,6 +66,10 @@ def _check(token: str) -> None:
 
 def _waiting(tx: Tx, setting: Setting, token: str) -> tuple[Run, Frame]:
     """Answer the execution and frame that wait for this token. Raises `TaskTimedOut` when none does (any more)."""
+    for held in setting.in_hand:  # what its own tasks were given is in no row yet
+        for waiting in held.state.frames.loaded():
+            if waiting.token == token and waiting.phase is Phase.RUNNING:
+                return held, waiting
     row = tx.one(sql.FRAME_OF_TOKEN, (token,))
     run = load(tx, setting, row[0]) if row is not None else None
     frame = run.state.frames.get(row[1]) if row is not None and run is not None else None
@@ -70,9 +79,9 @@ def _waiting(tx: Tx, setting: Setting, token: str) -> tuple[Run, Frame]:
 
 
 def _tell(tx: Tx, setting: Setting, run: Run, event: Event) -> None:
-    """Tell the execution now, unless older news still waits in its inbox."""
+    """Tell the execution now, unless older news still waits in its inbox, or a Task of some execution does the telling."""
     assert run.id is not None
-    if tx.one(sql.ANY_IN_INBOX, (run.id,)) is not None:
+    if setting.in_hand or tx.one(sql.ANY_IN_INBOX, (run.id,)) is not None:
         send(tx, run.id, event)
     else:
         proceed(tx, setting, run, (event,))
