@@ -42,7 +42,10 @@ def serve(fd: int) -> NoReturn:
                 os.read(wake, 4096)
                 _reap()
             else:
-                request = door.recv(65536)
+                try:
+                    request = door.recv(65536)
+                except ConnectionResetError:  # the node was killed, and had not read all our answers
+                    request = b""
                 if not request:
                     os._exit(0)
                 _fork(door, request, (wake, wake_end))
@@ -52,7 +55,8 @@ def _fork(door: socket.socket, folder: bytes, pipes: tuple[int, int]) -> None:
     try:
         pid = os.fork()
     except OSError as bad:
-        door.send(ANSWER_FAILED + folder + b"\0" + str(bad).encode())
+        with suppress(OSError):
+            door.send(ANSWER_FAILED + folder + b"\0" + str(bad).encode())
         return
     if pid == 0:
         signal.set_wakeup_fd(-1)

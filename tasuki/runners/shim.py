@@ -46,6 +46,8 @@ _RSS_CHECK_S, _RSS_EASY_S = 0.1, 0.3
 """How often the resident size is looked at: above half of a limit, and below."""
 _OOM_SETTLE_S = 3.0
 """How long after the kernel's out-of-memory notice we look for its kill counter to move."""
+_AGAIN_S = 0.5
+"""How soon SIGKILL is sent again to what it did not end yet, or to what was forked meanwhile."""
 _GONE_S = 60.0
 """How long we wait for processes that SIGKILL does not end (stuck in the kernel) before we report without them."""
 
@@ -277,6 +279,7 @@ class Shim:
                     container.kill_at = now + container.spec["stop_timeout_s"]
                     kill(container.pid, container.spec["stop_signal"])
             elif now >= container.kill_at:
+                container.kill_at = now + _AGAIN_S
                 for pid in {container.pid, *self._pids(container)}:
                     kill(pid)
 

@@ -4,7 +4,9 @@ import errno
 import os
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tasuki.runners.become import roll
 from tasuki.values.attempts import Report
 from tests.runners.bench import Bench
 
+ROOT = Path(__file__).resolve().parents[2]
 WAITS = "import signal; print('up', flush=True); signal.pause()"
 
 
@@ -136,3 +139,19 @@ def test_a_log_that_grows_while_it_is_rolled_holds_nobody(tmp_path: Path, monkey
     monkeypatch.setattr(os, "sendfile", grows)
     roll(str(log), 1000)
     assert (tmp_path / "main.log.1").stat().st_size <= 3000
+
+
+def test_a_forkserver_whose_node_was_killed_with_answers_unread_ends_without_a_word(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.send(b"an answer that nobody reads")
+    code = "from tasuki.runners.forkserver import serve; serve(int(__import__('sys').argv[1]))"
+    command = [sys.executable, "-c", code, str(theirs.fileno())]
+    with (
+        theirs,
+        subprocess.Popen(
+            command, pass_fds=(theirs.fileno(),), cwd=tmp_path, stderr=subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
+        ) as server,
+    ):
+        ours.close()
+        assert not server.communicate(timeout=20)[1]
+        assert server.returncode == 0
