@@ -24,7 +24,7 @@ DOORS: dict[str, set[str]] = {
     "runners": {"values"},
     "runtime": {"protocol", "services", "runners", "store", "values"},
     "testing": {"runtime", "services", "runners", "store", "values"},
-    "cli": {"runtime", "values"},
+    "cli": {"language", "runtime", "values"},
 }
 FAMILY = ("machines", "queues", "pipes", "tasks", "handovers")
 NO_ASYNC = {"values", "language", "engine", "services"}

@@ -182,6 +182,23 @@ def trace(
 
 
 @app.command()
+def lint(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Definitions in JSON; - reads standard input.")],
+    pipe_target: Annotated[
+        bool, typer.Option("--pipe-target", help="A pipe starts the machine: nobody sees an execution fail.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with state machine definitions, before they run.
+
+    What AWS would refuse or warn of, and what it would not. Exit code 1 if there is something. Needs no node.
+    """
+    from tasuki.cli import lint as linting
+
+    raise typer.Exit(linting.check(files, pipe_target=pipe_target, as_json=as_json))
+
+
+@app.command()
 def doctor(
     data: Annotated[
         Path, typer.Option("--data", envvar="TASUKI_DATA", help="Where a node would keep its data.")

@@ -1,0 +1,235 @@
+"""`tasuki lint`: what AWS would say of a definition, and what it would not, though it will fail one night.
+
+AWS's errors come from `parse`, its warnings from `cautions`. Ours are judged on a definition that AWS accepts: paths that
+find nothing (`flow_lint`), and what stands below. Each says why it matters and what to do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tasuki.language.cautions import cautions
+from tasuki.language.check import blocks_of
+from tasuki.language.definition import Machine
+from tasuki.language.errors import Diagnosis, InvalidDefinition
+from tasuki.language.flow_lint import check_paths
+from tasuki.language.parse import parse, read_object
+from tasuki.language.payload import escape
+from tasuki.language.resources import parse_resource
+from tasuki.language.retry import HEARTBEAT_TIMEOUT, matches
+from tasuki.language.shapes import Presence
+
+_NOTICES = frozenset({"sqs:sendMessage", "sns:publish", "events:putEvents"})
+"""Integrations that tell somebody: they are what a failure notice is made of, and need none themselves."""
+_FIXES = {
+    "MISSING_TRANSITION_TARGET": "Name a state of the same States object, or remove the state that nothing leads to.",
+    "NO_DOLLAR": "Add '.$' to the field's name, or leave it if the text is meant as it stands.",
+    "NO_PATH": "Use the operator that ends in Path, or leave it if the text is meant as it stands.",
+    "PASS_RESULT_IS_STATIC": "Use Parameters, where '.$' fields hold paths.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, or will be. `severity` is ERROR when AWS refuses the definition for it."""
+
+    code: str
+    severity: str
+    location: str
+    message: str
+    fix: str = ""
+
+
+def lint(text: str, *, pipe_target: bool = False) -> list[Finding]:
+    """Answer everything there is to say about a definition's text, errors first, each once.
+
+    `pipe_target`: a pipe starts the machine and does not wait for it, so nobody sees an execution fail.
+    """
+    try:
+        machine = parse(text)
+    except InvalidDefinition as bad:
+        return [_of_aws(one) for one in bad.diagnoses]
+    value = read_object(text)
+    found = [_of_aws(one) for one in cautions(value)]
+
+    def tell(at: str, path: str, presence: Presence) -> None:
+        found.append(_never_filled(at, path) if presence == "never" else _may_be_absent(at, path))
+
+    check_paths(value, tell)
+    found.extend(_variables(machine, value))
+    for pointer, block in blocks_of(value):
+        for name, state in block["States"].items():
+            found.extend(_of_state(state, f"{pointer}/States/{escape(name)}"))
+    if pipe_target:
+        found.extend(_unseen(value))
+    return list(dict.fromkeys(found))
+
+
+def _of_aws(one: Diagnosis) -> Finding:
+    return Finding(one.code, one.severity, one.location, one.message, _FIXES.get(one.code, ""))
+
+
+def _never_filled(at: str, path: str) -> Finding:
+    return Finding(
+        "PATH_NEVER_FILLED",
+        "WARNING",
+        at,
+        f"No state before this one puts anything at {path}: the execution fails here with States.Runtime, which no Catch takes.",
+        "Correct the path, or have an earlier state write it (ResultPath, ResultSelector, Parameters).",
+    )
+
+
+def _may_be_absent(at: str, path: str) -> Finding:
+    return Finding(
+        "VALUE_MAY_BE_ABSENT",
+        "WARNING",
+        at,
+        f"{path} is there on some ways to this state and not on others: without it the execution fails with States.Runtime, "
+        "which no Catch takes.",
+        f"Ask first (Choice, IsPresent on {path}), or give it a value on every way.",
+    )
+
+
+def _variables(machine: Machine, value: dict[str, Any]) -> Iterator[Finding]:
+    """Complain about variables that no state assigns."""
+    places = {}
+    assigned: set[str] = set()
+    for pointer, block in blocks_of(value):
+        for name, state in block["States"].items():
+            places[name] = f"{pointer}/States/{escape(name)}"
+            for holder in (state, *state.get("Catch", ()), *state.get("Choices", ())):
+                assigned.update(key.removesuffix(".$") for key in holder.get("Assign", ()))
+    for name, variables in machine.references.items():
+        for variable in variables:
+            if variable not in assigned:
+                yield Finding(
+                    "VARIABLE_NEVER_ASSIGNED",
+                    "WARNING",
+                    places[name],
+                    f"No state assigns the variable ${variable}: the state fails whenever it is read.",
+                    f"Add it to the Assign of an earlier state, or correct its name. Assigned are: {_listed(assigned)}.",
+                )
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(f"${name}" for name in sorted(names)) or "none"
+
+
+def _of_state(state: dict[str, Any], at: str) -> Iterator[Finding]:
+    yield from _shadowed(state.get("Retry", ()), f"{at}/Retry", "RETRIER_NEVER_MATCHES", "retrier")
+    yield from _shadowed(state.get("Catch", ()), f"{at}/Catch", "CATCHER_NEVER_MATCHES", "catcher")
+    if state["Type"] == "Task":
+        yield from _endless(state, at)
+
+
+def _shadowed(handlers: Any, at: str, code: str, what: str) -> Iterator[Finding]:
+    """Complain about retriers and catchers that no error can reach."""
+    before: list[str] = []
+    for place, handler in enumerate(handlers):
+        names = handler["ErrorEquals"]
+        here = f"{at}[{place}]/ErrorEquals"
+        taken = [name for name in names if _is_taken(name, before)]
+        if taken and len(taken) == len(names):
+            message = f"This {what} never has its turn: earlier ones take {', '.join(taken)} already."
+            yield Finding(
+                code, "WARNING", here, message, f"Move the {what} up, before the more general one, or remove it."
+            )
+        elif "States.Runtime" in names:
+            message = f"States.Runtime is never retried nor caught, not even by name: this {what} does nothing for it."
+            yield Finding(code, "WARNING", here, message, "Prevent it: it comes from paths that find nothing.")
+        before.extend(names)
+
+
+def _is_taken(name: str, before: list[str]) -> bool:
+    """Tell whether earlier names leave nothing for this one. A missed heartbeat may be what is left of a wildcard."""
+    if name == "States.ALL":
+        return "States.ALL" in before
+    if name == "States.TaskFailed":
+        return name in before
+    if name == "States.Timeout":
+        # It covers missed heartbeats as well, which HeartbeatTimeout before it does not cover whole.
+        return name in before
+    return matches(before, HEARTBEAT_TIMEOUT if name == HEARTBEAT_TIMEOUT else name)
+
+
+def _endless(state: dict[str, Any], at: str) -> Iterator[Finding]:
+    """Complain about work that is waited for and may never answer."""
+    timeout, beat = state.get("TimeoutSeconds"), state.get("HeartbeatSeconds")
+    if isinstance(timeout, int) and isinstance(beat, int) and beat >= timeout:
+        message = (
+            f"HeartbeatSeconds ({beat}) is not below TimeoutSeconds ({timeout}): a missed heartbeat is never noticed."
+        )
+        yield Finding("HEARTBEAT_NEVER_MISSED", "WARNING", f"{at}/HeartbeatSeconds", message, "Make it smaller.")
+    resource = parse_resource(state["Resource"])
+    if resource is None or not (resource.pattern or resource.kind == "activity"):
+        return
+    if any(f"{field}{path}" in state for field in ("TimeoutSeconds", "HeartbeatSeconds") for path in ("", "Path")):
+        return
+    if resource.kind == "activity":
+        who = "a worker"
+    else:
+        who = (
+            "whoever has the token"
+            if resource.pattern == "waitForTaskToken"
+            else f"{resource.service}:{resource.action}"
+        )
+    yield Finding(
+        "NO_TIMEOUT",
+        "WARNING",
+        at,
+        f"The state waits for {who} without TimeoutSeconds or HeartbeatSeconds: if no answer comes, for up to a year.",
+        "Add TimeoutSeconds: longer than the work ever takes, shorter than you would want to wait.",
+    )
+
+
+def _unseen(value: dict[str, Any]) -> Iterator[Finding]:
+    """Complain about tasks whose failure nobody hears of: the pipe deletes the message when the execution has begun."""
+    for pointer, block in blocks_of(value):
+        if pointer:
+            continue
+        yield from _unheard(block, pointer)
+
+
+def _unheard(block: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    handlers = _only_after_errors(block)
+    for name, state in block["States"].items():
+        at = f"{pointer}/States/{escape(name)}"
+        if name in handlers or _hears(state):
+            continue
+        inner = [(f"{at}/Branches[{place}]", branch) for place, branch in enumerate(state.get("Branches", ()))]
+        inner += [(f"{at}/{field}", state[field]) for field in ("ItemProcessor", "Iterator") if field in state]
+        for place, below in inner:
+            yield from _unheard(below, place)
+        if state["Type"] == "Task" and not _tells(state):
+            yield Finding(
+                "NO_FAILURE_NOTICE",
+                "WARNING",
+                at,
+                "If this task fails, the execution fails and nobody is told: the pipe has deleted the message long since.",
+                'Add a Catch for States.ALL that leads to a state which tells somebody (say, "sqs:sendMessage" to a queue of failures).',
+            )
+
+
+def _hears(state: dict[str, Any]) -> bool:
+    """Tell whether every failure of a task here, or below, is caught."""
+    return any({"States.ALL", "States.TaskFailed"} & set(catcher["ErrorEquals"]) for catcher in state.get("Catch", ()))
+
+
+def _tells(state: dict[str, Any]) -> bool:
+    resource = parse_resource(state["Resource"])
+    return resource is not None and not resource.pattern and f"{resource.service}:{resource.action}" in _NOTICES
+
+
+def _only_after_errors(block: dict[str, Any]) -> set[str]:
+    """Answer the states that are reached over a Catch only: they are the failure notice."""
+    reached: set[str] = set()
+    todo = [block["StartAt"]]
+    while todo:
+        name = todo.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        state = block["States"][name]
+        todo += [state[field] for field in ("Next", "Default") if field in state]
+        todo += [rule["Next"] for rule in state.get("Choices", ())]
+    return set(block["States"]) - reached
