@@ -194,10 +194,59 @@ class Parallel(State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ItemReader:
+    """Where a distributed Map's items come from, if not from the state's input: an object, or a listing of objects.
+
+    `arguments` answers Bucket and Key or Prefix. `delimiter` and `headers` are for CSV, `pointer` leads into a JSON file.
+    """
+
+    action: str
+    arguments: Expression | None
+    input_type: str = ""
+    header_location: str = ""
+    headers: tuple[str, ...] = ()
+    delimiter: str = ","
+    pointer: str = ""
+    manifest_type: str = ""
+    transformation: str = "NONE"
+    max_items: int | Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemBatcher:
+    """How items are grouped: each group is one child execution."""
+
+    max_items: int | Expression | None = None
+    max_bytes: int | Expression | None = None
+    batch_input: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultWriter:
+    """What becomes of the results. Without `arguments` (Bucket, Prefix) they are not exported, only transformed."""
+
+    arguments: Expression | None
+    output_type: str
+    transformation: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distributed:
+    """What makes a Map distributed. Its processor's blocks run as executions of their own."""
+
+    express: bool
+    label: str | None = None
+    reader: ItemReader | None = None
+    batcher: ItemBatcher | None = None
+    writer: ResultWriter | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Map(State):
-    """Runs its processor once an item. Distributed mode has `distributed` set (refused by `parse` for the present)."""
+    """Runs its processor once an item."""
 
     processor: "Block"
+    distributed: Distributed | None = None
     items: Expression | None = None
     """ItemsPath (JSONPath) or Items (JSONata)."""
     item_selector: Expression | None = None

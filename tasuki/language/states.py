@@ -19,6 +19,7 @@ from tasuki.language.definition import (
     Task,
     Wait,
 )
+from tasuki.language.distributed import read_distributed
 from tasuki.language.fields import Fields, is_query
 from tasuki.language.handlers import read_catch, read_retry
 from tasuki.language.resources import parse_resource
@@ -257,9 +258,9 @@ def _map(fields: Fields, shared: dict[str, Any], blocks: Blocks) -> State | None
     retry, catch = read_retry(fields), read_catch(fields)
     if node is None:
         return None
-    _mode(fields, node)
     return Map(
         processor=blocks(node, name),
+        distributed=read_distributed(fields, node),
         items=items,
         item_selector=item_selector,
         max_concurrency=0 if concurrency is None else concurrency,
@@ -269,35 +270,6 @@ def _map(fields: Fields, shared: dict[str, Any], blocks: Blocks) -> State | None
         catch=catch,
         **shared,
     )
-
-
-_FORBIDDEN_IN_LABELS = frozenset(' \t\r\n<>{}[]?*"#%\\^|~`$&,;:/')
-
-
-def _mode(fields: Fields, processor: Node) -> None:
-    """Look at ProcessorConfig: INLINE goes on, DISTRIBUTED comes later, the rest is wrong."""
-    config = processor.object("ProcessorConfig")
-    mode, kind = "INLINE", None
-    if config is not None:
-        config.only({"Mode", "ExecutionType"})
-        mode, kind = config.text("Mode") or "INLINE", config.text("ExecutionType")
-        if mode not in {"INLINE", "DISTRIBUTED"}:
-            config.complain("Mode", "The field 'Mode' should have one of these values: [INLINE, DISTRIBUTED]")
-        if kind not in {None, "STANDARD", "EXPRESS"}:
-            config.complain(
-                "ExecutionType", "The field 'ExecutionType' should have one of these values: [STANDARD, EXPRESS]"
-            )
-    label = fields.text("Label")
-    if label is not None and (not 0 < len(label) <= 40 or not label.isprintable() or set(label) & _FORBIDDEN_IN_LABELS):
-        fields.complaints.add(fields.at("Label"), f"Label '{label}' is not valid", "INVALID_LABEL_NAME")
-    if mode != "DISTRIBUTED":
-        for field in ("ItemReader", "ItemBatcher", "ResultWriter"):
-            if field in fields:
-                fields.complain(field, "Field is supported in DISTRIBUTED mode only")
-        return
-    if kind is None and config is not None:
-        config.require("ExecutionType")
-    fields.complaints.not_yet(processor.at("ProcessorConfig") + "/Mode", "Mode DISTRIBUTED", "use INLINE")
 
 
 _Reader: TypeAlias = Callable[[Fields, dict[str, Any], Blocks], State | None]

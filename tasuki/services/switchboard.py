@@ -9,6 +9,7 @@ integrations       queues `sqs:sendMessage`, tasks `ecs:runTask`, machines `stat
 watchers           machines (`machines`): told when a task or child execution it watches has ended
 sources            queues: taken from by pipes
 targets            machines: given to by pipes
+objects            nobody yet: what Map Runs read from and write to
 credentials        tasks: the key of a running task
 operations         all rooms with an API: what `aws-sdk:` integrations call
 handovers          handovers: the record of what was passed on
@@ -163,6 +164,33 @@ class StatusChange:
     """AWS's payload; instants in it are epoch milliseconds, as there."""
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    """An object in a listing."""
+
+    key: str
+    size: int
+    etag: str
+    modified: Instant
+    storage_class: str = "STANDARD"
+
+
+class Objects(Protocol):
+    """Buckets and their objects (S3), as a Map Run reads its items and writes its results.
+
+    Everything raises the room's `DomainError` (no such bucket, no such key).
+    """
+
+    def get(self, tx: Tx, bucket: str, key: str, start: int, length: int) -> bytes:
+        """Answer `length` bytes of an object from `start` on: fewer at its end, none behind it."""
+
+    def list(self, tx: Tx, bucket: str, prefix: str, after: str, limit: int) -> Sequence[ObjectFacts]:
+        """Answer the next objects by key, behind key `after`."""
+
+    def put(self, tx: Tx, bucket: str, key: str, body: bytes) -> None:
+        """Write an object as a whole, in place of an older one."""
+
+
 CredentialLookup: TypeAlias = Callable[[Tx, str], "tuple[str, Principal] | None"]
 """Access key id to (secret, principal)."""
 
@@ -177,6 +205,8 @@ class Switchboard:
     """By the service part of the ARN (`sqs`)."""
     targets: dict[str, Target] = field(default_factory=dict)
     """By the service part of the ARN (`states`)."""
+    objects: Objects | None = None
+    """None while no room offers buckets."""
     credentials: list[CredentialLookup] = field(default_factory=list)
     operations: dict[tuple[str, str], Operation] = field(default_factory=dict)
     """By botocore's name of the service, and the operation's; filled when all rooms are built."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tasuki.engine.commands import CancelTask, Command, Finish, ScheduleTask
+from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, ScheduleTask, StartMapRun
 from tasuki.engine.events import (
     Continued,
     Event,
@@ -125,6 +125,8 @@ class Play:
         self.history: list[HistoryEvent] = []
         self.scheduled: list[ScheduleTask] = []
         self.cancelled: list[CancelTask] = []
+        self.map_runs: list[StartMapRun] = []
+        self.cancelled_map_runs: list[CancelMapRun] = []
         self.finish: Finish | None = None
         self.steps = 0
         self.told: list[tuple[int, Event]] = []
@@ -178,6 +180,10 @@ class Play:
             self.finish = command
         elif isinstance(command, CancelTask):
             self.cancelled.append(command)
+        elif isinstance(command, StartMapRun):
+            self.map_runs.append(command)
+        elif isinstance(command, CancelMapRun):
+            self.cancelled_map_runs.append(command)
         else:
             self.scheduled.append(command)
             return self.handler(command)

@@ -26,8 +26,18 @@ DRAWN = frozenset({"RandomNumberGenerated", "generated-uuid", "activity_arn", "s
 DATE = r"(?:date|\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?)"
 
 
-@cache
 def cases() -> list[dict[str, Any]]:
+    """Answer the recorded executions that are one execution: those with Map Runs are `distributed`."""
+    return [case for case in executions() if "map:distributed" not in case["features"]]
+
+
+def distributed() -> list[dict[str, Any]]:
+    """Answer the recorded executions of Distributed Maps (tests/services/machines/test_map_runs_recorded.py)."""
+    return [case for case in executions() if "map:distributed" in case["features"]]
+
+
+@cache
+def executions() -> list[dict[str, Any]]:
     """Answer every recorded execution of a Standard machine in JSONPath mode; none when the data are not here."""
     path = FOLDER / "cases.jsonl"
     if not path.exists():

@@ -33,7 +33,7 @@ LEVELS = ("status", "result", "types", "history")
 
 def known(case: dict[str, Any]) -> str | None:
     """Answer why a case is known to differ."""
-    return DISTRIBUTED if "map:distributed" in case["features"] else KNOWN.get(case["id"])
+    return KNOWN.get(case["id"])
 
 
 @cache
@@ -135,7 +135,7 @@ def test_how_many_recordings_are_met(capsys: pytest.CaptureFixture[str]) -> None
             rates[name, level] = met[level] / len(of)
         with capsys.disabled():
             print(f"\n{name}: {len(chosen)} executions, {len(with_history)} histories; met: {met}")  # noqa: T201
-    # The issue asks for 90 % of status and output; the rest is Distributed Map.
+    # The issue asks for 90 % of status and output.
     assert rates["tier 1", "status"] > 0.96
     assert rates["tier 1", "result"] > 0.96
     assert rates["tier 1", "history"] > 0.90

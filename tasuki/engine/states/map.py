@@ -1,8 +1,8 @@
-"""Map (inline): runs its processor once an item, some at a time, and goes on when all are done.
+"""Map: runs its processor once an item, some at a time, and goes on when all are done.
 
 previousEventId (recorded: base_scenarios/test_map_state*): an iteration begins after MapStateStarted, or, when it takes
 the place of one that ended, after that one's last event; MapIterationSucceeded is on the side, except that the state is
-left after the last of them.
+left after the last of them. Distributed Maps: `distributed.py`.
 """
 
 from tasuki.engine.children import abort_children, gather, open_child
@@ -10,6 +10,7 @@ from tasuki.engine.events import Event, TimerFired
 from tasuki.engine.execution import Frame, Phase
 from tasuki.engine.failing import fail_state, is_time_to_retry
 from tasuki.engine.flow import make_scope, mode_of
+from tasuki.engine.states import distributed
 from tasuki.engine.turn import ChildFailed, ChildSucceeded, Happening, Turn
 from tasuki.language.definition import Expression, Map, Scope
 from tasuki.values.documents import Doc
@@ -21,7 +22,10 @@ MAX_INLINE_CONCURRENCY = 40
 def enter(turn: Turn, frame: Frame, state: Map) -> None:
     """Open the first iterations."""
     turn.enter(frame, state)
-    _start(turn, frame, state)
+    if state.distributed is not None:
+        distributed.start(turn, frame, state)
+    else:
+        _start(turn, frame, state)
 
 
 def _start(turn: Turn, frame: Frame, state: Map) -> None:
@@ -68,7 +72,9 @@ def _open_next(turn: Turn, frame: Frame, state: Map, scope: Scope | None, previo
 
 def resume(turn: Turn, frame: Frame, state: Map, event: Event | Happening) -> None:
     """An iteration ended or failed, or it is time to try again."""
-    if isinstance(event, ChildSucceeded):
+    if state.distributed is not None:
+        distributed.resume(turn, frame, state, event)
+    elif isinstance(event, ChildSucceeded):
         _iteration_done(turn, frame, state, event)
     elif isinstance(event, ChildFailed):
         child = event.child

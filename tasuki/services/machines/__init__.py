@@ -4,8 +4,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tasuki.services.machines import api, executions, offers, polls, tokens, trying, validating
+from tasuki.services.machines import api, executions, map_api, map_polls, offers, polls, tokens, trying, validating
 from tasuki.services.machines.express_api import start_sync_execution
+from tasuki.services.machines.map_runs import TOPIC
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.room import Poll, Room
 from tasuki.services.switchboard import Switchboard
@@ -14,12 +15,15 @@ from tasuki.values.operations import Kind, NotYet, Operation
 
 AT_ONCE = 32
 """Ready executions that may share a commit."""
+MAPS_AT_ONCE = 4
+"""Slices of Map Runs that may share a commit."""
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:
     """Build the room: plugs in `states:startExecution`, the target `states` and the watcher `machines`."""
     setting = Setting(config, switchboard)
     turns = polls.Turns(setting)
+    map_turns = map_polls.MapTurns(setting)
     switchboard.integrations["states:startExecution"] = offers.StartExecutionCall(setting)
     switchboard.targets["states"] = offers.MachineTarget(setting)
     switchboard.watchers[ROOM] = offers.TaskWatcher()
@@ -49,6 +53,9 @@ def room(config: Config, switchboard: Switchboard) -> Room:
             "DescribeExecution": operation("read", executions.describe_execution, plain=True),
             "DescribeStateMachineForExecution": operation("read", executions.describe_state_machine_for_execution),
             "ListExecutions": operation("read", executions.list_executions, plain=True),
+            "ListMapRuns": operation("read", map_api.list_map_runs, plain=True),
+            "DescribeMapRun": operation("read", map_api.describe_map_run, plain=True),
+            "UpdateMapRun": operation("write", map_api.update_map_run, plain=True),
             "GetExecutionHistory": operation("read", executions.get_execution_history, plain=True),
             "SendTaskSuccess": operation("write", tokens.send_task_success),
             "SendTaskFailure": operation("write", tokens.send_task_failure),
@@ -62,6 +69,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
                 run=turns.serve,
                 width=AT_ONCE,
             ),
+            Poll(name=TOPIC, topics=(TOPIC,), look=map_turns.look, run=map_turns.serve, width=MAPS_AT_ONCE),
         ),
         on_timer=lambda tx, key: polls.fire(tx, setting, key),
     )

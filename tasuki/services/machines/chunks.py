@@ -11,7 +11,15 @@ share (a state's output is the next one's input) is there once. Event ids count 
 from collections.abc import Iterator
 from typing import Any
 
-from tasuki.engine.events import Event, Heartbeat, StopRequested, TaskFailed, TaskSubmitted, TaskSucceeded
+from tasuki.engine.events import (
+    Event,
+    Heartbeat,
+    MapRunEnded,
+    StopRequested,
+    TaskFailed,
+    TaskSubmitted,
+    TaskSucceeded,
+)
 from tasuki.engine.history import HistoryEvent
 from tasuki.services.machines.events import weight_of
 from tasuki.values.documents import Doc, pack, unpack
@@ -107,6 +115,9 @@ def pack_event(event: Event) -> bytes:
         row = ("failed", event.frame, event.attempt, event.error, event.cause, event.at)
     elif isinstance(event, TaskSubmitted):
         row = ("submitted", event.frame, event.attempt, event.output.text, event.handle)
+    elif isinstance(event, MapRunEnded):
+        text = event.output.text if event.output is not None else None
+        row = ("map_run", event.frame, event.attempt, text, event.error, event.cause)
     elif isinstance(event, Heartbeat):
         row = ("heartbeat", event.frame, event.attempt)
     else:
@@ -125,6 +136,9 @@ def unpack_event(body: bytes) -> Event:
         return TaskFailed(*rest)
     if kind == "submitted":
         return TaskSubmitted(rest[0], rest[1], Doc.of_text(rest[2]), rest[3])
+    if kind == "map_run":
+        frame, attempt, text, error, cause = rest
+        return MapRunEnded(frame, attempt, Doc.of_text(text) if text is not None else None, error, cause)
     if kind == "heartbeat":
         return Heartbeat(*rest)
     return StopRequested(*rest)

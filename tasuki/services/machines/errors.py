@@ -225,3 +225,13 @@ class ValidationException(DomainError):
     """An input that fits the model and still makes no sense."""
 
     code = "ValidationException"
+
+
+class LabelledArn(ValidationException):
+    """The ARN of a distributed Map state (`NAME/LABEL`), where a machine's is wanted."""
+
+    def __init__(self, arn: str) -> None:
+        super().__init__(
+            f"This operation does not support the ARN of a labelled Map state: '{arn}'",
+            reason="API_DOES_NOT_SUPPORT_LABELED_ARNS",
+        )

@@ -12,12 +12,12 @@ from tasuki.services.machines.api import find_machine, open_token, page_size, re
 from tasuki.services.machines.chunks import unpack_history
 from tasuki.services.machines.errors import (
     ExecutionDoesNotExist,
-    ResourceNotFound,
     StateMachineDoesNotExist,
     StateMachineTypeNotSupported,
     ValidationException,
 )
 from tasuki.services.machines.events import shown_event, weight_of
+from tasuki.services.machines.map_api import child_facts, has_no_history, label_facts, list_children
 from tasuki.services.machines.model import execution_arn, machine_arn, parse_execution_arn, redrive_facts
 from tasuki.services.machines.running import load, proceed, send
 from tasuki.services.machines.setting import Setting
@@ -79,7 +79,7 @@ def describe_execution(tx: Tx, request: Request) -> dict[str, Any]:
         answer["error"] = error
     if cause is not None:
         answer["cause"] = cause
-    return answer
+    return answer | child_facts(tx, arn, status)
 
 
 def describe_state_machine_for_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]:
@@ -98,6 +98,7 @@ def describe_state_machine_for_execution(tx: Tx, request: Request, setting: Sett
     }
     if revision_id is not None:
         answer["revisionId"] = revision_id
+    answer |= label_facts(tx, arn)
     machine = setting.definitions.machine(tx, digest, revision)
     return answer | revision_facts(request, machine, definition, logging, tracing)
 
@@ -110,9 +111,9 @@ def list_executions(tx: Tx, request: Request) -> dict[str, Any]:
     """
     given = request.input
     arn, wanted = given.get("stateMachineArn"), given.get("statusFilter")
-    if given.get("mapRunArn") is not None:
-        raise ResourceNotFound(given["mapRunArn"])
-    if arn is None:
+    if arn is None and given.get("mapRunArn") is not None:
+        return list_children(tx, request)
+    if arn is None or given.get("mapRunArn") is not None:
         raise ValidationException("Must provide either a state machine ARN or a map run ARN")
     machine = find_machine(tx, arn)
     if machine is None:
@@ -173,7 +174,7 @@ def get_execution_history(tx: Tx, request: Request) -> dict[str, Any]:
     arn = given["executionArn"]
     parts, machine, name = parse_execution_arn(arn)
     row = tx.one(sql.FIND_EXECUTION, (parts.account, parts.region, machine, name))
-    if row is None:
+    if row is None or has_no_history(tx, arn):
         raise ExecutionDoesNotExist(arn)
     execution, _, last = row
     backward = bool(given.get("reverseOrder"))

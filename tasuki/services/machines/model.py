@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tasuki.services.machines.errors import InvalidArn, InvalidName
+from tasuki.services.machines.errors import InvalidArn, InvalidName, LabelledArn
 from tasuki.values.arns import Arn, parse_arn
 from tasuki.values.documents import dumps, loads
 from tasuki.values.errors import MalformedDocument
@@ -46,12 +46,14 @@ def parse_machine_arn(text: str) -> tuple[Arn, str]:
     """Take a machine's ARN apart: (parts, machine name).
 
     A version or alias (`...:NAME:3`) answers a name with a colon, which no machine has.
-    Raises `InvalidArn`.
+    Raises InvalidArn, LabelledArn.
     """
     parts = _states_arn(text)
     kind, _, name = parts.resource.partition(":")
     if kind != "stateMachine" or not name:
         raise InvalidArn(f"Resource type not valid in this context: {kind}")
+    if "/" in name:
+        raise LabelledArn(text)
     return parts, name
 
 

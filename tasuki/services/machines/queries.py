@@ -18,10 +18,12 @@ DEFINITION = "SELECT definition FROM revisions WHERE id = ?"
 # A page of machines, by name.
 MACHINES = (
     "SELECT name, type, created_at FROM machines "
-    "WHERE account = ? AND region = ? AND status <> 'DELETED' AND name > ? ORDER BY name LIMIT ?"
+    "WHERE account = ? AND region = ? AND status <> 'DELETED' AND type <> 'MAP' AND name > ? ORDER BY name LIMIT ?"
 )
 # How many machines there are, for the quota.
-MACHINE_COUNT = "SELECT count(*) FROM machines WHERE account = ? AND region = ? AND status <> 'DELETED'"
+MACHINE_COUNT = (
+    "SELECT count(*) FROM machines WHERE account = ? AND region = ? AND status <> 'DELETED' AND type <> 'MAP'"
+)
 # A new machine; its revision is put in next.
 ADD_MACHINE = (
     "INSERT INTO machines (account, region, name, type, status, created_at, revision, tags) "

@@ -6,6 +6,7 @@ again a day later. Setting: `quotas.execution_days`.
 
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.logging_records import forget_logged
+from tasuki.services.machines.map_runs import forget_map_runs
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.store.store import Tx
 from tasuki.store.timers import set_timer
@@ -29,6 +30,7 @@ def forget_ended(tx: Tx, setting: Setting, after: int) -> None:
     if old:
         tx.many(sql.DROP_HISTORY, old)
         tx.many(sql.DROP_EXECUTION, old)
+        forget_map_runs(tx, old)
     if len(rows) == SLICE and rows[-1][1] <= cutoff:
         set_timer(tx, ROOM, f"{OWNER}:{rows[-1][0]}", tx.now)
     else:

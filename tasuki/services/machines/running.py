@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tasuki.engine.commands import CancelTask, Finish, ScheduleTask
+from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, StartMapRun
 from tasuki.engine.events import Event, StopRequested
 from tasuki.engine.execution import Execution, Frames
 from tasuki.engine.history import HistoryEvent
@@ -27,6 +27,7 @@ from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
 from tasuki.services.machines.endings import tell_watcher
 from tasuki.services.machines.logging_records import log_history
+from tasuki.services.machines.map_runs import Child, begin_map_run, cancel_map_run, child_ended, child_of
 from tasuki.services.machines.model import execution_arn, machine_arn
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.rows import SavedFrames, save_frames, timer_key
@@ -65,6 +66,8 @@ class Run:
     """Its machine was deleted."""
     logging: str = ""
     """The revision's logging configuration, as it is stored."""
+    child: Child | None = None
+    """What it is to a Map Run."""
     fired: int | None = None
     """The frame whose timer row was taken in this unit."""
     history: list[HistoryEvent] = field(default_factory=list)
@@ -90,7 +93,7 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
     last_event, last_frame, last_attempt, history_bytes, *machine = rest
     account, region, machine_name, status, digest, role_arn, logging = machine
     saved = SavedFrames(tx, execution_id)
-    return Run(
+    run = Run(
         machine=setting.definitions.machine(tx, digest, revision),
         state=Execution(
             arn=execution_arn(account, region, machine_name, name),
@@ -120,6 +123,10 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
         logging=logging,
         first_bytes=history_bytes,
     )
+    if "/" in machine_name:
+        run.child, run.state.block, run.state.item = child_of(tx, execution_id, run.state.input)
+        run.state.express = run.child.express
+    return run
 
 
 def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
@@ -196,7 +203,7 @@ def _perform(
     tx: Tx,
     setting: Setting,
     run: Run,
-    commands: Iterable[ScheduleTask | CancelTask | Finish],
+    commands: Iterable[Command],
     follow: deque[Event],
 ) -> None:
     """Turn commands into calls and rows; what integrations answer at once is put behind `follow`."""
@@ -206,6 +213,18 @@ def _perform(
             run.finish = command
         elif isinstance(command, CancelTask):
             _cancel(tx, setting, run, command, follow)
+        elif isinstance(command, StartMapRun):
+            begin_map_run(
+                tx,
+                command,
+                execution=insert_row(tx, setting, run),
+                revision=run.revision,
+                account=run.account,
+                region=run.region,
+                machine=run.state.machine_name,
+            )
+        elif isinstance(command, CancelMapRun):
+            cancel_map_run(tx, insert_row(tx, setting, run), command.frame, command.attempt)
         elif (command.frame, command.attempt) not in cancelled:
             follow.append(_wishes(tx, setting, run).schedule(command))
 
@@ -236,19 +255,24 @@ def _submitted(tx: Tx, execution_id: int) -> dict[tuple[int, int], str]:
 def _wishes(tx: Tx, setting: Setting, run: Run) -> Wishes:
     """Answer who calls integrations for this execution; it needs its row for that."""
     if run.wishes is None:
-        if run.id is None:
-            _insert(tx, setting, run)
-        assert run.id is not None
         run.wishes = Wishes(
             tx,
             setting.switchboard,
-            execution=run.id,
+            execution=insert_row(tx, setting, run),
             arn=run.state.arn,
             account=run.account,
             region=run.region,
             trace=run.state.trace,
         )
     return run.wishes
+
+
+def insert_row(tx: Tx, setting: Setting, run: Run) -> int:
+    """Answer the id of an execution's row, which is written now if it was not. Raises `NameTaken`."""
+    if run.id is None:
+        _insert(tx, setting, run)
+    assert run.id is not None
+    return run.id
 
 
 def _ending_of(run: Run, now: Instant) -> tuple[str, str | None, str | None, str | None, Instant | None]:
@@ -311,7 +335,8 @@ def _save(tx: Tx, setting: Setting, run: Run) -> None:
         changed = (state.deadline, state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
         tx.run(sql.SAVE_EXECUTION, (status, output, error, cause, stopped_at, *changed, run.id))
     assert run.id is not None
-    for first, count, body in pack_history(run.history):
+    # An Express child has no history that anybody could ask for.
+    for first, count, body in pack_history(run.history) if not state.express else ():
         tx.run(sql.ADD_CHUNK, (run.id, first, count, body))
     log_history(tx, run.logging, state.arn, run.history, state.redrive_count)
     if run.finish is not None:
@@ -334,6 +359,8 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
             tx.run(statement, (run.id,))
         clear_timers(tx, ROOM, str(run.id))
     tell_status(tx, setting.switchboard, run.state, run.finish)
+    if run.child is not None:
+        child_ended(tx, run.child, run.finish)
     if run.watcher is not None:
         tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish)
     if run.deleting and tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:

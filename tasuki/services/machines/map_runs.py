@@ -1,0 +1,279 @@
+"""Map Runs: what a distributed Map has going on outside its execution. A row, its children, and where it stands.
+
+::
+
+    StartMapRun ─► READING ─► RUNNING ──────────────► WRITING ─► over, and the parent's inbox told
+                   (reader)      │ tolerated failures    ▲
+                                 ├──► STOPPING ──────────┘
+    CancelMapRun ────────────────┘      (children)            ABORTED: nobody is told
+
+The phases move in `map_polls.py`, slice by slice. A child is an execution of the machine `NAME/LABEL` on the parent's
+revision; here it is found again when it begins (what it runs, its item) and when it ends (the counts).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from tasuki.engine.commands import Finish, StartMapRun
+from tasuki.services.machines import map_queries as sql
+from tasuki.services.machines.model import machine_arn
+from tasuki.store.store import Row, Tx
+from tasuki.values.documents import Doc, dumps, pack, unpack
+from tasuki.values.errors import StoreNewer
+from tasuki.values.instant import Instant
+
+TOPIC = "map_runs"
+"""The bell of the polls."""
+SLICE_ITEMS = 500
+SLICE_BYTES = 262_144
+"""How much a row of items holds, at most (one item that is larger has a row of its own)."""
+EXPRESS_MS = 300_000
+"""How long a child of ExecutionType EXPRESS may run (Step Functions quotas)."""
+_VERSION = 1
+
+
+class Stage(StrEnum):
+    """What a Map Run is at."""
+
+    READING = "reading"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    WRITING = "writing"
+    OVER = "over"
+
+
+@dataclass(slots=True)
+class MapRun:
+    """A row of `map_runs`, as `map_queries.RUN` answers it. Mutable: it belongs to the unit that loaded it."""
+
+    id: int
+    machine: int
+    name: str
+    revision: int
+    execution: int
+    frame: int
+    attempt: int
+    status: str
+    stage: Stage
+    started_at: Instant
+    stopped_at: Instant | None
+    max_concurrency: int
+    tolerated_count: int | None
+    tolerated_percentage: float | None
+    settings: Mapping[str, Any]
+    cursor: dict[str, Any]
+    error: str | None
+    cause: str | None
+    total: int
+    taken: int
+    children: int
+    succeeded: int
+    failed: int
+    timed_out: int
+    aborted: int
+    succeeded_items: int
+    failed_items: int
+    timed_out_items: int
+    aborted_items: int
+    output_bytes: int
+    redrives: int
+    redriven_at: Instant | None
+    account: str
+    region: str
+    machine_name: str
+
+    @property
+    def arn(self) -> str:
+        """Its own ARN."""
+        return map_run_arn(self.account, self.region, self.machine_name, self.name)
+
+    @property
+    def running(self) -> int:
+        """How many children are open."""
+        return self.children - self.succeeded - self.failed - self.timed_out - self.aborted
+
+    @property
+    def running_items(self) -> int:
+        """How many items open children have."""
+        return self.taken - self.succeeded_items - self.failed_items - self.timed_out_items - self.aborted_items
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether more items failed than are tolerated: more than a number, or than a share, where given.
+
+        Without either none is.
+        """
+        lost = self.failed_items + self.timed_out_items + self.aborted_items
+        if not lost:
+            return False
+        count, share = self.tolerated_count, self.tolerated_percentage
+        if count is None and share is None:
+            return True
+        return (count is not None and lost > count) or (share is not None and lost * 100 > share * self.total)
+
+    def fail(self, error: str, cause: str) -> None:
+        """Let it end badly: its children are stopped first."""
+        if self.error is None:
+            self.error, self.cause = error, cause
+        self.stage = Stage.STOPPING
+        self.cursor = {"number": -1}
+
+    def save(self, tx: Tx) -> None:
+        """Write where it stands."""
+        stands = (self.status, self.stage.value, self.stopped_at, pack(self.cursor), self.error, self.cause)
+        tx.run(sql.SAVE_RUN, (*stands, self.total, self.taken, self.children, self.id))
+
+
+class Child(NamedTuple):
+    """What an execution must know that is a Map Run's child."""
+
+    run: int
+    items: int
+    express: bool
+
+
+def map_run_arn(account: str, region: str, machine_name: str, name: str) -> str:
+    """Build a Map Run's ARN; `machine_name` is `NAME/LABEL`."""
+    return f"arn:aws:states:{region}:{account}:mapRun:{machine_name}:{name}"
+
+
+def made(row: Row) -> MapRun:
+    """Make a Map Run of its row. Raises `StoreNewer` for settings of an unknown format."""
+    run = MapRun(*row)
+    run.stage = Stage(run.stage)
+    run.settings = read_settings(row[14])
+    run.cursor = unpack(row[15])
+    return run
+
+
+def find_by_id(tx: Tx, run_id: int) -> MapRun | None:
+    """Answer a Map Run."""
+    row = tx.one(sql.RUN, (run_id,))
+    return made(row) if row is not None else None
+
+
+def read_settings(body: bytes) -> Mapping[str, Any]:
+    """Answer the settings of a Map Run. Raises `StoreNewer`."""
+    version, text = unpack(body)
+    if version != _VERSION:
+        raise StoreNewer(f"a Map Run has format {version}; this Tasuki reads up to {_VERSION}")
+    settings: Mapping[str, Any] = Doc.of_text(text).value
+    return settings
+
+
+def begin_map_run(
+    tx: Tx, wish: StartMapRun, *, execution: int, revision: int, account: str, region: str, machine: str
+) -> None:
+    """Write a new Map Run; its children are opened in later units."""
+    plan, items = wish.plan, wish.items
+    settings = {
+        "state": plan.state,
+        "block": plan.block,
+        "express": plan.express,
+        "reader": plan.reader,
+        "batcher": plan.batcher,
+        "writer": plan.writer,
+        "selects": plan.selects,
+    }
+    stage = Stage.READING if items is None else Stage.RUNNING
+    row = tx.one(
+        sql.ADD_RUN,
+        (
+            _labelled(tx, account, region, f"{machine}/{wish.label}"),
+            wish.name,
+            revision,
+            execution,
+            wish.frame,
+            wish.attempt,
+            stage.value,
+            tx.now,
+            plan.max_concurrency,
+            plan.tolerated_count,
+            plan.tolerated_percentage,
+            pack((_VERSION, dumps(settings))),
+            pack({}),
+            len(items or ()),
+        ),
+    )
+    assert row is not None
+    add_items(tx, row[0], 0, items or ())
+    wake(tx, row[0])
+
+
+def _labelled(tx: Tx, account: str, region: str, name: str) -> int:
+    """Answer the machine that stands for a labelled Map."""
+    row = tx.one(sql.LABELLED, (account, region, name)) or tx.one(sql.ADD_LABELLED, (account, region, name, tx.now))
+    assert row is not None
+    number: int = row[0]
+    return number
+
+
+def add_items(tx: Tx, run: int, first: int, items: Sequence[Any]) -> None:
+    """Keep items, the first of which is number `first`, in rows of a bounded size."""
+    for start in range(0, len(items), SLICE_ITEMS):
+        _add_slice(tx, run, first + start, items[start : start + SLICE_ITEMS])
+
+
+def _add_slice(tx: Tx, run: int, first: int, items: Sequence[Any]) -> None:
+    body = dumps(items)
+    if len(body) > SLICE_BYTES and len(items) > 1:
+        middle = len(items) // 2
+        _add_slice(tx, run, first, items[:middle])
+        _add_slice(tx, run, first + middle, items[middle:])
+        return
+    tx.run(sql.ADD_ITEMS, (run, first, len(items), body))
+
+
+def cancel_map_run(tx: Tx, execution: int, frame: int, attempt: int) -> None:
+    """Nobody waits for this Map Run any more: stop it, in later units."""
+    row = tx.one(sql.RUN_OF_FRAME, (execution, frame, attempt))
+    run = find_by_id(tx, row[0]) if row is not None else None
+    if run is None or run.stage is Stage.OVER:
+        return
+    run.status = "ABORTED"
+    run.stage = Stage.STOPPING
+    run.cursor = {"number": -1}
+    run.save(tx)
+    wake(tx, run.id)
+
+
+def wake(tx: Tx, run: int) -> None:
+    """Have a Map Run served in its turn."""
+    tx.run(sql.ADD_READY, (run,))
+    tx.ring(TOPIC)
+
+
+def child_of(tx: Tx, execution: int, given: Doc) -> tuple[Child, str, tuple[int, Doc] | None]:
+    """Answer what an execution with input `given` is as a child, the block it runs, and its item (a batch has none)."""
+    row = tx.one(sql.CHILD, (execution,))
+    assert row is not None, f"execution {execution} is no child"
+    run, first, items, item, body = row
+    settings = read_settings(body)
+    child = Child(run, items, settings["express"])
+    if settings["batcher"] is not None:
+        return child, settings["block"], None
+    return child, settings["block"], (first, Doc.of_text(item) if item is not None else given)
+
+
+def child_ended(tx: Tx, child: Child, end: Finish) -> None:
+    """Count a child that has ended, and let its Map Run go on."""
+    if end.status == "SUCCEEDED":
+        size = len(end.output.text) + 1 if end.output is not None else 0
+        tx.run(sql.CHILD_SUCCEEDED, (child.items, size, child.run))
+    else:
+        statement = {"FAILED": sql.CHILD_FAILED, "TIMED_OUT": sql.CHILD_TIMED_OUT, "ABORTED": sql.CHILD_ABORTED}
+        tx.run(statement[end.status], (child.items, child.run))
+    wake(tx, child.run)
+
+
+def forget_map_runs(tx: Tx, executions: Sequence[tuple[int]]) -> None:
+    """Forget that executions were children, and the Map Runs they had."""
+    for statement in (sql.DROP_CHILD, sql.DROP_ITEMS_OF, sql.DROP_RUNS_OF):
+        tx.many(statement, executions)
+
+
+def labelled_arn(run: MapRun) -> str:
+    """Answer the ARN of the labelled machine of a run: its children's `stateMachineArn`."""
+    return machine_arn(run.account, run.region, run.machine_name)
