@@ -168,8 +168,8 @@ def _task(fields: Fields, shared: dict[str, Any], _blocks: Blocks) -> State | No
         )
     timeout = fields.whole_or_path("TimeoutSeconds", 1, LARGEST)
     heartbeat = fields.whole_or_path("HeartbeatSeconds", 1, LARGEST)
-    if isinstance(timeout, int) and isinstance(heartbeat, int) and heartbeat >= timeout:
-        fields.complain("HeartbeatSeconds", "HeartbeatSeconds must be smaller than TimeoutSeconds")
+    if isinstance(timeout, int) and isinstance(heartbeat, int) and heartbeat > timeout:
+        fields.complain("HeartbeatSeconds", "HeartbeatSeconds must not be greater than TimeoutSeconds")
     credentials = _credentials(fields)
     retry, catch = read_retry(fields), read_catch(fields)
     jsonata = fields.language == "JSONata"

@@ -218,7 +218,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (task(Resource=f"{LAMBDA}:"), "/States/S/Resource", "The resource provided"),
     (task(TimeoutSeconds=0), "/States/S/TimeoutSeconds", "Value must be between 1 and 99999999"),
     (task(TimeoutSeconds=5, TimeoutSecondsPath="$.t"), "/States/S", "Only one of these fields may be there"),
-    (task(TimeoutSeconds=5, HeartbeatSeconds=5), "/States/S/HeartbeatSeconds", "HeartbeatSeconds must be smaller"),
+    (task(TimeoutSeconds=5, HeartbeatSeconds=6), "/States/S/HeartbeatSeconds", "HeartbeatSeconds must not be greater"),
     (task(Credentials={}), "/States/S/Credentials", "The field 'RoleArn' is required but was missing"),
     (task(Credentials=None), "/States/S/Credentials", "Expected value of type Object"),
     (task(Retry={}), "/States/S/Retry", "Expected value of type Array"),
