@@ -38,6 +38,13 @@ def check_parameters(resource: Resource, given: Any, field: Literal["Parameters"
 
 def _check(resource: Resource, given: Any) -> None:
     if not resource.sdk:
+        names = _PLAIN.get((resource.service, resource.action))
+        if names is not None:
+            _check_names(given, *names)
+        elif (resource.service, resource.action) == ("ecs", "runTask"):
+            action = sdk_action("ecs", "runTask")
+            assert action is not None
+            read(action.input, given, implicit=False)
         return
     action = sdk_action(resource.service, resource.action)
     if action is not None:

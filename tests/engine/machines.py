@@ -2,9 +2,10 @@
 
 from typing import Any
 
-WORK = "arn:aws:states:::sqs:sendMessage"
-TOKEN = "arn:aws:states:::sqs:sendMessage.waitForTaskToken"
-SYNC = "arn:aws:states:::ecs:runTask.sync"
+# Integrations whose parameters nobody checks: what the plays are about is what comes after.
+WORK = "arn:aws:states:::sns:publish"
+TOKEN = "arn:aws:states:::sns:publish.waitForTaskToken"
+SYNC = "arn:aws:states:::glue:startJobRun.sync"
 ALL = ["States.ALL"]
 
 

@@ -32,8 +32,8 @@ def test_scheduled_work_names_its_resource_and_region() -> None:
     play = Play(machine(A=task(TOKEN, TimeoutSeconds=60, HeartbeatSeconds=5))).start()
     details = play.wire()[2]["taskScheduledEventDetails"]
     assert details == {
-        "resourceType": "sqs",
-        "resource": "sendMessage.waitForTaskToken",
+        "resourceType": "sns",
+        "resource": "publish.waitForTaskToken",
         "region": "us-east-1",
         "parameters": "{}",
         "timeoutInSeconds": 60,
@@ -52,7 +52,7 @@ def test_submitted_work_goes_on_when_it_ends_and_is_cancelled_by_its_handle() ->
 
 
 def test_ecs_tasks_are_started_by_step_functions() -> None:
-    play = Play(machine(A=task(SYNC, Parameters={"TaskDefinition": "t"}))).start()
+    play = Play(machine(A=task("arn:aws:states:::ecs:runTask.sync", Parameters={"TaskDefinition": "t"}))).start()
     assert play.scheduled[0].parameters.value == {"StartedBy": "AWS Step Functions", "TaskDefinition": "t"}
 
 
@@ -345,7 +345,7 @@ def test_a_result_that_is_too_large_can_be_caught() -> None:
     play = Play(machine(A=task(WORK, Catch=catch), B=pass_()), handler=succeed("é" * 131_072)).start()
     assert play.output["Error"] == "States.DataLimitExceeded"
     assert play.output["Cause"] == (
-        "The state/task 'sqs' returned a result with a size exceeding the maximum number of bytes service limit."
+        "The state/task 'sns' returned a result with a size exceeding the maximum number of bytes service limit."
     )
 
 

@@ -7,7 +7,9 @@ ACTIVITY_COUNT = "SELECT count(*) FROM activities WHERE account = ? AND region =
 # A new one.
 ADD_ACTIVITY = "INSERT INTO activities (account, region, name, created_at, tags) VALUES (?, ?, ?, ?, ?)"
 # A page of them, by name.
-ACTIVITIES = "SELECT name, created_at FROM activities WHERE account = ? AND region = ? AND name > ? ORDER BY name LIMIT ?"
+ACTIVITIES = (
+    "SELECT name, created_at FROM activities WHERE account = ? AND region = ? AND name > ? ORDER BY name LIMIT ?"
+)
 # Gone.
 DROP_ACTIVITY = "DELETE FROM activities WHERE id = ?"
 # Nobody can ask for its tasks any more.

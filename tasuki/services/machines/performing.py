@@ -79,8 +79,6 @@ class Wishes:
         try:
             answer = integration.call(self._tx, parameters, self._caller(wish))
         except DomainError as no:
-            if no.code.startswith("States."):
-                return TaskFailed(wish.frame, wish.attempt, no.code, no.message, "schedule")
             if isinstance(integration, SdkCall):
                 error, cause = sdk_refusal(integration, no, request_id)
             else:

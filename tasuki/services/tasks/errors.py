@@ -53,9 +53,3 @@ class UnsupportedFeatureException(DomainError):
     """Something that no runner here can do. Said at once, never silently ignored."""
 
     code = "UnsupportedFeatureException"
-
-
-class MalformedParameters(DomainError):
-    """A Task state's parameters have the wrong type (Step Functions' own error, before anything is called)."""
-
-    code = "States.Runtime"

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasuki.services.switchboard import Answer, Caller
 from tasuki.services.tasks import queries as sql
-from tasuki.services.tasks.errors import InvalidParameterException, MalformedParameters
+from tasuki.services.tasks.errors import InvalidParameterException
 from tasuki.services.tasks.setting import Setting
 from tasuki.services.tasks.shapes import in_states, to_camel, to_pascal
 from tasuki.services.tasks.starting import Wish, run_task
@@ -35,12 +35,6 @@ ALLOWED = frozenset(
 )
 """What a task may do with its own key."""
 
-_STRINGS = frozenset(
-    {"name", "value", "taskDefinition", "cluster", "launchType", "group", "startedBy", "platformVersion"}
-)
-_NUMBERS = frozenset({"count", "memoryReservation"})
-_LISTS = frozenset({"command", "environment", "containerOverrides", "tags"})
-
 
 class RunTask:
     """`ecs:runTask`, with all its patterns. Names in parameters and answer are PascalCase at every depth."""
@@ -57,7 +51,6 @@ class RunTask:
         ecs_task_service/test_run_task_raise_failure), so that Catch sees it.
         """
         given = to_camel(parameters)
-        _check(given, "")
         if "taskDefinition" not in given:
             raise InvalidParameterException("TaskDefinition can not be blank.")
         given.pop("clientToken", None)
@@ -82,26 +75,6 @@ class RunTask:
             row = tx.one(sql.TASK, (arn.account, arn.region, text.rpartition("/")[2])) if arn is not None else None
             if row is not None:
                 stop(tx, self._setting, row, cause or "Task stopped by Step Functions", watched=False)
-
-
-def _check(value: Any, where: str) -> None:
-    """Refuse parameters of the wrong type, as Step Functions does before it calls anything."""
-    for name, one in value.items():
-        path = f"{where}.{name[:1].upper() + name[1:]}" if where else name[:1].upper() + name[1:]
-        wanted = "STRING" if name in _STRINGS else "NUMBER" if name in _NUMBERS else "ARRAY" if name in _LISTS else None
-        kind = {"STRING": str, "NUMBER": int, "ARRAY": list}.get(wanted or "", object)
-        if one is None or isinstance(one, bool) * (wanted == "NUMBER") or not isinstance(one, kind):
-            if one is None:
-                continue
-            raise MalformedParameters(f"The value for the field '{path}' must be a {wanted}")
-        if isinstance(one, dict):
-            _check(one, path)
-        elif isinstance(one, list):
-            for inner in one:
-                if isinstance(inner, dict):
-                    _check(inner, path)
-                elif name == "command" and not isinstance(inner, str):
-                    raise MalformedParameters(f"The value for the field '{path}' must be a STRING")
 
 
 def credential(tx: Tx, access_key: str) -> tuple[str, Principal] | None:

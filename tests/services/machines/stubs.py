@@ -127,7 +127,13 @@ class Play:
         return {table: count for table, count in counts.items() if count}
 
 
+_NEEDED = {"sqs:sendMessage": {"QueueUrl": "q", "MessageBody": "b"}, "ecs:runTask": {"TaskDefinition": "job"}}
+
+
 def task(resource: str, parameters: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A machine of one Task."""
-    state = {"Type": "Task", "Resource": f"arn:aws:states:::{resource}", "Parameters": parameters or {}, "End": True}
+    """A machine of one Task; what its integration can't do without is added."""
+    added = _NEEDED.get(resource.partition(".")[0], {})
+    given = parameters or {}
+    given = {**{name: value for name, value in added.items() if f"{name}.$" not in given}, **given}
+    state = {"Type": "Task", "Resource": f"arn:aws:states:::{resource}", "Parameters": given, "End": True}
     return {"StartAt": "T", "States": {"T": {**state, **more}}}

@@ -111,13 +111,13 @@ def until_something_waits_in_the_inbox(play: Play) -> None:
 
 def test_a_wide_map_of_tasks_starts_and_ends_each_once(play: Play) -> None:
     items = [[f"{row}.{column}" for column in range(40)] for row in range(12)]
-    execution = play.run(wide(task("ecs:runTask.sync", {"N.$": "$"})), items)
+    execution = play.run(wide(task("ecs:runTask.sync", {"Group.$": "$"})), items)
     until_something_waits_in_the_inbox(play)
     play.house.drain()
-    assert sorted(call[0]["N"] for call in play.ecs.calls) == sorted(name for row in items for name in row)
+    assert sorted(call[0]["Group"] for call in play.ecs.calls) == sorted(name for row in items for name in row)
     for parameters, caller in list(play.ecs.calls):
         assert caller.watcher is not None
-        ending = Ending(succeeded=True, output={"N": parameters["N"]})
+        ending = Ending(succeeded=True, output={"N": parameters["Group"]})
         play.house.unit(partial(play.house.switchboard.finished, watcher=caller.watcher, ending=ending))
     play.house.drain()
     assert play.output(execution) == [[{"N": name} for name in row] for row in items]
@@ -136,13 +136,13 @@ def test_stopping_a_wide_map_stops_every_task_once(play: Play) -> None:
 
 
 def test_two_callbacks_in_a_wide_map_keep_their_order(play: Play) -> None:
-    processor = task("sqs:sendMessage.waitForTaskToken", {"T.$": "$$.Task.Token"}, HeartbeatSeconds=60)
+    processor = task("sqs:sendMessage.waitForTaskToken", {"MessageBody.$": "$$.Task.Token"}, HeartbeatSeconds=60)
     execution = play.run(wide(processor), [list(range(40))] * 8)
     until_something_waits_in_the_inbox(play)
     answered = 0
     while answered < 320:  # answers come while submissions still wait in the inbox
         for call in range(answered, len(play.sqs.calls)):
-            play.call("SendTaskSuccess", taskToken=play.sqs.calls[call][0]["T"], output=str(call))
+            play.call("SendTaskSuccess", taskToken=play.sqs.calls[call][0]["MessageBody"], output=str(call))
             answered += 1
         play.house.drain()
     assert sorted(number for row in play.output(execution) for number in row) == list(range(320))

@@ -80,12 +80,12 @@ def test_a_child_that_was_never_stepped_is_stopped_too(play: Play) -> None:
 def test_refusals_have_names_of_their_own(play: Play) -> None:
     child = play.create(PASS, "child")
     play.start(child, name="taken")
-    wishes = {
+    wishes: dict[str, dict[str, object]] = {
         "StepFunctions.ExecutionAlreadyExistsException": {"StateMachineArn": child, "Name": "taken"},
         "StepFunctions.StateMachineDoesNotExistException": {"StateMachineArn": child + "x"},
         "StepFunctions.InvalidArnException": {"StateMachineArn": "nothing"},
         "StepFunctions.InvalidExecutionInputException": {"StateMachineArn": child, "Input": "{"},
-        "StepFunctions.ValidationException": {},
+        "StepFunctions.ValidationException": {"StateMachineArn": None},
     }
     for number, (error, parameters) in enumerate(wishes.items()):
         machine = play.create(task("states:startExecution", parameters), f"parent{number}")

@@ -16,7 +16,7 @@ MACHINE = {
         "M": {
             "Type": "Map",
             "MaxConcurrency": 2,
-            "ItemProcessor": task("ecs:runTask.sync", {"N.$": "$"}),
+            "ItemProcessor": task("ecs:runTask.sync", {"Count.$": "$"}),
             "Next": "W",
         },
         "W": {"Type": "Wait", "Seconds": 30, "Next": "L"},

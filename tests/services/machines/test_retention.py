@@ -10,7 +10,9 @@ from tests.services.machines.stubs import PASS, Play, task
 def test_ended_executions_are_forgotten_after_90_days(play: Play) -> None:
     arn = play.create(PASS)
     old = play.start(arn, name="one")
-    running = play.start(play.create(task("sqs:sendMessage.waitForTaskToken", {"T.$": "$$.Task.Token"}), "waits"))
+    running = play.start(
+        play.create(task("sqs:sendMessage.waitForTaskToken", {"MessageBody.$": "$$.Task.Token"}), "waits")
+    )
     play.house.advance(days=30)
     younger = play.start(arn)
     play.house.advance(days=59)
@@ -22,7 +24,7 @@ def test_ended_executions_are_forgotten_after_90_days(play: Play) -> None:
     assert play.describe(running)["status"] == "RUNNING"
     assert play.rows("history") == 2
     assert play.start(arn, name="one") == old
-    play.call("SendTaskSuccess", taskToken=play.sqs.calls[0][0]["T"], output="1")
+    play.call("SendTaskSuccess", taskToken=play.sqs.calls[0][0]["MessageBody"], output="1")
     assert play.output(running) == 1
 
 

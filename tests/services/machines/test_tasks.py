@@ -95,8 +95,9 @@ def test_what_nobody_offers_fails_in_words(play: Play, resource: str) -> None:
         assert resource == "sqs:sendMessage.sync"
         return
     described = play.describe(play.run(definition))
-    assert (described["status"], described["error"]) == ("FAILED", "States.Runtime")
-    assert "Offered integrations: ecs:runTask, sqs:sendMessage, states:startExecution" in described["cause"]
+    prefix = "SNS" if resource == "sns:publish" else "Lambda"
+    assert (described["status"], described["error"]) == ("FAILED", f"{prefix}.SdkClientException")
+    assert "Offered: ecs:runTask, sqs:sendMessage, states:startExecution, aws-sdk:sfn:*." in described["cause"]
 
 
 def test_sync_waits_for_the_end_of_the_work(play: Play) -> None:
@@ -182,11 +183,11 @@ def test_a_branch_that_fails_at_once_stops_the_others_work(play: Play) -> None:
 
 
 def test_a_map_of_tasks_gathers_their_results_over_many_units(play: Play) -> None:
-    processor = task("ecs:runTask.sync", {"N.$": "$"})
+    processor = task("ecs:runTask.sync", {"Count.$": "$"})
     machine = {"StartAt": "M", "States": {"M": {"Type": "Map", "ItemProcessor": processor, "End": True}}}
     execution = play.run(machine, list(range(5)))
     for call in (3, 0, 4, 1, 2):
-        play.finish_task(call, output={"N": play.ecs.calls[call][0]["N"]})
+        play.finish_task(call, output={"N": play.ecs.calls[call][0]["Count"]})
     assert play.output(execution) == [{"N": n} for n in range(5)]
     ids = [event["id"] for event in play.events(execution)]
     assert ids == list(range(1, len(ids) + 1))

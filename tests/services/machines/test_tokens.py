@@ -104,7 +104,7 @@ def test_output_must_be_json(play: Play) -> None:
 
 
 def test_the_work_of_a_callback_is_not_stopped(play: Play) -> None:
-    execution = play.run(task("ecs:runTask.waitForTaskToken", {"T.$": "$$.Task.Token"}))
+    execution = play.run(task("ecs:runTask.waitForTaskToken", {"Group.$": "$$.Task.Token"}))
     assert play.ecs.calls[0][1].watcher is None
     play.call("StopExecution", executionArn=execution)
     assert play.ecs.cancelled == []

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasuki.services.tasks.errors import ClientException, MalformedParameters
+from tasuki.services.tasks.errors import ClientException
 from tests.services.tasks.stage import Stage
 
 
@@ -149,18 +149,6 @@ def test_pf25_names_are_pascal_case_at_every_depth(stage: Stage) -> None:
     )
     stage.house.drain()
     assert stage.runner.started[0].containers[0].environment["FOO"] == "bar"
-
-
-def test_an_environment_value_that_is_no_string_is_refused_before_anything_starts(stage: Stage) -> None:
-    stage.define()
-    environment = [{"Name": "FOO", "Value": 3}]
-    with pytest.raises(MalformedParameters, match=r"Overrides.ContainerOverrides.Environment.Value' must be a STRING"):
-        stage.sync(
-            {
-                "TaskDefinition": "quick",
-                "Overrides": {"ContainerOverrides": [{"Name": "main", "Environment": environment}]},
-            }
-        )
 
 
 def test_what_does_not_fit_is_in_failures(stage: Stage) -> None:
