@@ -17,6 +17,8 @@ PROTOCOL = 1
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
 ESSENTIAL_EXITED = "Essential container in task exited"
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+WITHOUT_MEANS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors that say something about who looks, and nothing about what was looked for."""
 _LOST_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS})
 
 
@@ -32,11 +34,16 @@ def boot_id() -> str:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Answer when a process started, in clock ticks since boot; None when it is gone or a zombie."""
+    """Answer when a process started, in clock ticks since boot; None when it is gone or a zombie.
+
+    Raises OSError when it cannot be known: without a descriptor to look with, nobody is dead.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b") ")[2].split()
-    except OSError:
+    except OSError as bad:
+        if bad.errno in WITHOUT_MEANS:
+            raise
         return None
     return None if fields[0] in {b"Z", b"X"} else int(fields[19])
 
@@ -68,7 +75,7 @@ def lives(identity: dict[str, Any], folder: str) -> int | None:
     try:  # asked after the handle was opened, so that both speak of the same process
         if start_ticks(pid) == identity["ticks"] and os.path.samefile(f"/proc/{pid}/cwd", folder):
             return handle
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         pass  # it ended just now
     except OSError:
         os.close(handle)

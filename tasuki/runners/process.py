@@ -28,11 +28,12 @@ from typing import Any
 from tasuki.runners import facts, home
 from tasuki.runners.forks import Forks
 from tasuki.runners.memory import Memory, find_memory
-from tasuki.runners.runner import StartFailed
+from tasuki.runners.runner import StartFailed, StartLater
 from tasuki.runners.sweep import sweep
 from tasuki.runners.tree import MARK
 from tasuki.values.attempts import HOST_LOST, ContainerReport, Key, Launch, Report
 from tasuki.values.documents import dumpb
+from tasuki.values.errors import MalformedDocument
 
 log = logging.getLogger("tasuki.runners")
 
@@ -87,7 +88,9 @@ class ProcessRunner:
         try:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             (place / "launch.json").write_bytes(dumpb(self._spec(launch)))
-        except OSError as bad:
+        except (OSError, MalformedDocument) as bad:
+            if isinstance(bad, OSError) and bad.errno in facts.WITHOUT_MEANS:
+                raise StartLater(str(bad)) from bad
             raise StartFailed(f"the folder of the attempt could not be written ({bad})") from bad
         self._attempts[key] = _Attempt()
         self._forks.ask(f"{key.task}/{key.attempt}")

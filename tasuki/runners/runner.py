@@ -14,11 +14,15 @@ class StartFailed(Exception):
     """The attempt could not be started, and was not. The text says why."""
 
 
+class StartLater(Exception):
+    """The attempt could not be started now, and was not, for want of means that come back. To be asked again."""
+
+
 class Runner(Protocol):
     """Where attempts run."""
 
     def start(self, launch: Launch) -> None:
-        """Start an attempt. Its place in the store is committed. Raises `StartFailed`."""
+        """Start an attempt. Its place in the store is committed. Raises `StartFailed`, `StartLater`."""
 
     def watch(self, key: Key) -> None:
         """Take over an attempt that a node before us may have started: adopt it, read its end, or rule that it never was."""

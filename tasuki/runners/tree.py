@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
+from tasuki.runners.facts import WITHOUT_MEANS
+
 MARK = "TASUKI_CONTAINER"
 """In every container's environment: `TASK/ATTEMPT/NAME`. Finds its processes where there is no cgroup."""
 _PAGE = os.sysconf("SC_PAGESIZE")
@@ -89,11 +91,16 @@ def _session(pid: int) -> int:
 
 
 def carries(pid: int, mark: bytes) -> bool:
-    """Tell whether `mark` is (or, when it ends in a slash, begins) a variable of the process's environment."""
+    """Tell whether `mark` is (or, when it ends in a slash, begins) a variable of the process's environment.
+
+    Raises OSError when we have no descriptor left to look with.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             variables = file.read().split(b"\0")
-    except OSError:
+    except OSError as bad:
+        if bad.errno in WITHOUT_MEANS:
+            raise
         return False
     return any(one.startswith(mark) if mark.endswith(b"/") else one == mark for one in variables)
 

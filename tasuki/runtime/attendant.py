@@ -21,7 +21,7 @@ from collections import deque
 from contextlib import suppress
 
 from tasuki.runners import facts
-from tasuki.runners.runner import Runner, StartFailed
+from tasuki.runners.runner import Runner, StartFailed, StartLater
 from tasuki.runtime.bell import Bell
 from tasuki.services.switchboard import Switchboard
 from tasuki.services.tasks import attending, polls, setting_of
@@ -34,7 +34,7 @@ from tasuki.values.instant import Clock, Instant
 log = logging.getLogger("tasuki.tasks")
 
 ASKED_AGAIN_S = 1.0
-"""After how long a stop that the runner could not take (a full disk) is asked again."""
+"""After how long a stop or a start that the runner could not take (a full disk, no descriptor) is asked again."""
 
 
 def house_id(tx: Tx) -> str:
@@ -64,7 +64,7 @@ class Attendant:
         """Claimed, not started yet: kept here, so that a round that fails in the middle loses none."""
         self._untold: dict[Key, Report] = {}
         self._asked: set[Key] = set()
-        self._unheard = False
+        self._unheard = self._starved = False
 
     async def open(self) -> None:
         """Take over what a node before us started, and listen to the runner."""
@@ -81,10 +81,11 @@ class Attendant:
         """Settle, claim, start, stop; answer the next instant at which something happens by itself (scripted time)."""
         await self.open()
         busy = await self._settle()
-        busy |= await self._claim()
-        while self._to_start:
+        if not self._to_start:
+            busy |= await self._claim()
+        self._starved = False
+        while self._to_start and not self._starved:
             await self._start(self._to_start[0])
-            self._to_start.popleft()
             await asyncio.sleep(0)  # others' turn: a burst is no reason to keep them waiting
         await self._stop()
         await self._remove_expired()
@@ -127,12 +128,18 @@ class Attendant:
                         self._unheard = True
 
     async def _start(self, launch: Launch) -> None:
+        """Start the first of those that are claimed, and strike it off; or leave it for the next round."""
         try:
             self._runner.start(launch)
+        except StartLater as bad:
+            log.warning("task %s waits to be started: %s", launch.key.task, bad)
+            self._starved = True
+            return
         except StartFailed as bad:
             why = str(bad)
             log.warning("task %s could not be started: %s", launch.key.task, why)
             await self._store.write(lambda tx: attending.could_not_start(tx, self._setting, launch.key, why))
+        self._to_start.popleft()
 
     async def _remove_expired(self) -> None:
         gone = self._store.look(lambda tx: polls.expired(tx, self._setting))
@@ -150,7 +157,7 @@ class Attendant:
         if self._later is not None:
             self._later.cancel()
             self._later = None
-        patience = ASKED_AGAIN_S if self._unheard else self._runner.patience_s
+        patience = ASKED_AGAIN_S if self._unheard or self._starved else self._runner.patience_s
         if patience is not None and self._loop is not None:
             self._later = self._loop.call_later(patience, self._bell.ring, "tasks")
 

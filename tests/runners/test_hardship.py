@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -12,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from tasuki.runners import facts, forks, home
+from tasuki.runners import facts, forks, home, process
 from tasuki.runners.become import roll
-from tasuki.values.attempts import Report
+from tasuki.runners.runner import StartLater
+from tasuki.values.attempts import Launch, Report
 from tests.runners.bench import Bench
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,3 +157,40 @@ def test_a_forkserver_whose_node_was_killed_with_answers_unread_ends_without_a_w
         ours.close()
         assert not server.communicate(timeout=20)[1]
         assert server.returncode == 0
+
+
+def test_a_runner_without_descriptors_calls_nobody_dead_and_kills_nobody(bench: Bench) -> None:
+    keys = []
+    for _ in range(2):
+        keys.append(bench.start(bench.python(WAITS)))
+        bench.says(keys[-1], "up")
+        bench.running(keys[-1])
+    bench.again()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for key in keys:
+        bench.runner._attempts[key] = process._Attempt()  # as after `watch`, without its pidfd
+        bench.runner._look.add(key)
+    highest = os.open(os.devnull, os.O_RDONLY)
+    try:
+        for left in range(8):  # with none at all, with one, with two ...: whichever look is the one that fails
+            resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1 + left, hard))
+            assert not [one for one in bench.runner.collect() if one.phase != "running"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        os.close(highest)
+    for key in keys:
+        bench.runner.stop(key)
+        assert bench.only(key).exit_code == 143
+
+
+def test_a_start_without_a_descriptor_is_not_a_start_that_failed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    launch = Launch(bench.key(), (bench.container("true"),))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", none_left)
+        with pytest.raises(StartLater):
+            bench.runner.start(launch)
+    bench.runner.start(launch)
+    assert bench.only(launch.key).exit_code == 0

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tasuki.runners.process import ProcessRunner
+from tasuki.runners.runner import StartLater
+from tasuki.runtime import attendant
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import SystemClock
@@ -17,6 +19,7 @@ from tasuki.runtime.loop import Duty, Loop, TimerDuty
 from tasuki.services import tasks
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.sqlite import SqliteStore
+from tasuki.values.attempts import Key, Launch
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config, Image
 from tasuki.values.errors import ConfigError
@@ -159,6 +162,31 @@ def test_a_stop_reaches_the_process(folder: Path) -> None:
             await node.call("StopTask", task=arn, reason="enough")
             task = await node.until(arn, stopped)
             assert (task["stoppedReason"], task["containers"][0]["exitCode"]) == ("enough", 143)
+
+    asyncio.run(play())
+
+
+def test_a_start_without_means_is_asked_again_and_no_task_fails_for_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attendant, "ASKED_AGAIN_S", 0.01)
+
+    async def play() -> None:
+        async with serving(folder) as node:
+            start = node.runner.start
+            refused: list[Key] = []
+
+            def starved(launch: Launch) -> None:
+                if len(refused) < 3:
+                    refused.append(launch.key)
+                    raise StartLater("too many open files")
+                start(launch)
+
+            monkeypatch.setattr(node.runner, "start", starved)
+            arn = await begin(node)
+            assert len(refused) == 3
+            let_go(folder)
+            assert (await node.until(arn, stopped))["containers"][0]["exitCode"] == 7
 
     asyncio.run(play())
 
