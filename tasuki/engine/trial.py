@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tasuki.engine.commands import ScheduleTask
-from tasuki.engine.events import Event, TaskFailed, TaskSucceeded, TimerFired
+from tasuki.engine.commands import ScheduleTask, StartMapRun
+from tasuki.engine.events import Event, MapRunEnded, TaskFailed, TaskSucceeded, TimerFired
 from tasuki.engine.execution import Execution, Frame, Phase
 from tasuki.engine.failing import fail_by_engine, fail_state
 from tasuki.engine.flow import make_scope, mode_of
 from tasuki.engine.step import ENTER, RESUME
-from tasuki.engine.turn import Failure, Turn
+from tasuki.engine.turn import MAX_PAYLOAD_BYTES, WORDS, Failure, Turn
 from tasuki.language.definition import Block, Machine, Map, Parallel, Scope, State, Task, Wait
 from tasuki.language.errors import StatesError
 from tasuki.language.retry import find_retrier
@@ -45,7 +45,7 @@ class Setup:
     """What a trial starts from.
 
     `context` is the whole of `$$` when it is given. `retries` are the tries that the retrier has used which will match.
-    `items` stands for what a Map's ItemReader reads.
+    `read` stands for a Map's ItemReader: it is given what the reader says (`MapRunPlan.reader`), and answers the items.
     """
 
     block: Block
@@ -54,7 +54,7 @@ class Setup:
     variables: Mapping[str, Any] = field(default_factory=dict)
     context: dict[str, Any] | None = None
     retries: int = 0
-    items: list[Any] | None = None
+    read: Callable[[Mapping[str, Any]], list[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,12 @@ def _run(turn: Turn, frame: Frame, setup: Setup, answer: Mock | Callable[[Schedu
     state = setup.state
     if isinstance(state, Map | Parallel):
         assert isinstance(answer, Mock), "branches and iterations do not run in a trial"
-        turn.enter(frame, state)
-        _take_mock(turn, frame, state, setup, answer)
+        if isinstance(state, Map) and state.distributed is not None:
+            ENTER[Map](turn, frame, state)
+            _end_map_run(turn, frame, state, setup, answer)
+        else:
+            turn.enter(frame, state)
+            _take_mock(turn, frame, state, setup, answer)
         return
     ENTER[type(state)](turn, frame, state)
     if isinstance(state, Wait) and frame.wake_at is not None:
@@ -130,21 +134,21 @@ def _answer_task(
 
 
 def _take_mock(turn: Turn, frame: Frame, state: Map | Parallel, setup: Setup, mock: Mock) -> None:
-    """Let the mock stand for everything below a Parallel or Map."""
+    """Let the mock stand for the branches of a Parallel, or for the iterations of an inline Map."""
     mode = mode_of(state)
     scope = mode.begin(turn, frame, state)
     failure = mock.failure
     if isinstance(state, Map):
-        threshold = _look_at_map(turn, frame, state, setup, scope)
-        if failure is None and threshold is not None and _exceeds(mock, *threshold):
-            failure = Failure(
-                "States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded"
-            )
+        count, share = _given(state.tolerated_failure_count, scope), _given(state.tolerated_failure_percentage, scope)
+        _note_numbers(turn, _given(state.max_concurrency, scope), count, share)
+        if state.items is not None:
+            _note_items(turn, frame, state, scope.input, state.items(scope))
+        failure = failure or _threshold(mock, count, share)
     else:
         mode.arguments(scope, frame, state)
     if failure is not None:
         _use_up(frame, state, failure.error, setup.retries)
-        fail_state(turn, frame, state, failure, f"{type(state).__name__}StateFailed")
+        fail_state(turn, frame, state, failure, f"{WORDS[type(state)]}StateFailed")
         return
     result = mock.result or Doc(None)
     turn.weigh(result, state.name)
@@ -152,41 +156,85 @@ def _take_mock(turn: Turn, frame: Frame, state: Map | Parallel, setup: Setup, mo
     turn.leave(frame, state, output, assigned, state.next)
 
 
-def _look_at_map(
-    turn: Turn, frame: Frame, state: Map, setup: Setup, scope: Scope
-) -> tuple[int | None, float | None] | None:
-    """Evaluate what a Map reads before its iterations begin; answer its tolerated failures, if it says any."""
-    _note(turn, "maxConcurrency", _number(state.max_concurrency, scope))
-    count = _number(state.tolerated_failure_count, scope)
-    share = _number(state.tolerated_failure_percentage, scope)
+def _end_map_run(turn: Turn, frame: Frame, state: Map, setup: Setup, mock: Mock) -> None:
+    """Let the mock stand for a Map Run."""
+    wish = next(command for command in turn.commands if isinstance(command, StartMapRun))
+    plan = wish.plan
+    _note_numbers(turn, plan.max_concurrency, plan.tolerated_count, plan.tolerated_percentage)
+    items = wish.items
+    if items is None and setup.read is not None and plan.reader is not None:
+        items = setup.read(plan.reader)
+        if plan.reader.get("pointer"):
+            _note(turn, "afterItemsPointer", _listed([Doc(item) for item in items]))
+    if items is not None:
+        chosen = _note_items(turn, frame, state, mode_of(state).begin(turn, frame, state).input, items)
+        if plan.batcher is not None:
+            _note(turn, "afterItemBatcher", _listed(_batches(plan.batcher, chosen)))
+    failure = mock.failure or _threshold(mock, plan.tolerated_count, plan.tolerated_percentage)
+    if failure is not None:
+        _use_up(frame, state, failure.error, setup.retries)
+    output = None if failure is not None else mock.result or Doc(None)
+    RESUME[Map](turn, frame, state, MapRunEnded(wish.frame, wish.attempt, output, *(failure or Failure())))
+
+
+def _note_numbers(turn: Turn, concurrency: Any, count: Any, share: Any) -> None:
+    _note(turn, "maxConcurrency", concurrency)
     if count is not None:
         _note(turn, "toleratedFailureCount", count)
     if share is not None:
         _note(turn, "toleratedFailurePercentage", float(share))
-    items = setup.items
-    if items is None and state.items is not None:
-        items = state.items(scope)
-    _note(turn, "afterItemsPath", Doc(items))
-    if state.item_selector is not None and isinstance(items, list):
-        # `$` is the state's input after InputPath for every item, as when the iterations are opened.
-        chosen = [
-            state.item_selector(make_scope(turn, frame, state, scope.input, (index, Doc(item))))
-            for index, item in enumerate(items)
+
+
+def _note_items(turn: Turn, frame: Frame, state: Map, value: Any, items: Any) -> list[Doc]:
+    """Note a Map's items, and what its iterations would get; answer the latter. `value` is `$` to the ItemSelector."""
+    made = [Doc(item) for item in items]
+    _note(turn, "afterItemsPath", _listed(made))
+    if state.item_selector is not None:
+        made = [
+            Doc(state.item_selector(make_scope(turn, frame, state, value, (index, item))))
+            for index, item in enumerate(made)
         ]
-        _note(turn, "afterItemSelector", Doc(chosen))
-    return None if count is None and share is None else (count, share)
+        _note(turn, "afterItemSelector", _listed(made))
+    return made
 
 
-def _number(given: Any, scope: Scope) -> Any:
-    return given(scope) if callable(given) else given
+def _batches(batcher: Mapping[str, Any], items: list[Doc]) -> list[Doc]:
+    """Group items as a Map Run does: so many, and so many bytes, to a batch."""
+    around = {"BatchInput": batcher["input"]} if "input" in batcher else {}
+    most, most_bytes = batcher.get("max_items") or len(items), batcher.get("max_bytes") or MAX_PAYLOAD_BYTES
+    groups: list[list[Any]] = []
+    size = 0
+    for item in items:
+        size += len(item.text.encode()) + 1
+        if not groups or len(groups[-1]) >= most or size > most_bytes:
+            groups.append([])
+            size = len(Doc({**around, "Items": []}).text.encode()) + len(item.text.encode())
+        groups[-1].append(item.value)
+    return [Doc({**around, "Items": group}) for group in groups]
 
 
-def _exceeds(mock: Mock, count: int | None, share: float | None) -> bool:
-    """Tell whether more iterations failed than a Map tolerates. One that says no threshold is not looked at (recorded)."""
+def _listed(documents: list[Doc]) -> Doc:
+    """Write a list as AWS shows it here: a blank behind each comma (recorded: test_state_machine_with_state_error)."""
+    return Doc.of_text(f"[{', '.join(document.text for document in documents)}]")
+
+
+def _given(field: Any, scope: Scope) -> Any:
+    return field(scope) if callable(field) else field
+
+
+def _threshold(mock: Mock, count: int | None, share: float | None) -> Failure | None:
+    """Answer the failure of a Map of which more iterations failed than it tolerates.
+
+    One that says no threshold is not looked at (recorded: test_map_state_failure_count).
+    """
     failed = mock.failed_items or 0
     result = mock.result.value if mock.result is not None else None
     total = len(result) if isinstance(result, list) else failed
-    return (count is not None and failed > count) or (share is not None and total > 0 and failed * 100 > share * total)
+    if (count is not None and failed > count) or (share is not None and total and failed * 100 > share * total):
+        return Failure(
+            "States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded"
+        )
+    return None
 
 
 def _use_up(frame: Frame, state: Task | Map | Parallel, error: str | None, tries: int) -> None:

@@ -6,7 +6,7 @@ and what it shows of the data's way through a state, which depends on the state'
 A Task that is not mocked calls its integration in this unit, as an execution would.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tasuki.engine.commands import ScheduleTask
@@ -18,15 +18,18 @@ from tasuki.language.definition import Block, Machine, Map, Parallel, Pass, Stat
 from tasuki.language.errors import InvalidDefinition as InvalidText
 from tasuki.language.parse import LONE_STATE, parse, parse_state
 from tasuki.services.machines.errors import InvalidDefinition, InvalidExecutionInput, Unsupported, ValidationException
+from tasuki.services.machines.item_readers import Cursor, read_items
 from tasuki.services.machines.mocking import check_result
 from tasuki.services.machines.model import json_complaint, machine_arn, trace_header
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.setting import Setting
+from tasuki.services.switchboard import ObjectFacts, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, dumps, loads
 from tasuki.values.errors import MalformedDocument
 from tasuki.values.operations import Request
 
+_ANY_OBJECT = {"Bucket": "given", "Key": "mapItemReaderData"}
 _WITHOUT_MOCK = "[Task, Wait, Pass, Succeed, Fail, Choice]"
 _PATHS = frozenset({"afterInputPath"})
 _RESULT = frozenset({"afterResultSelector", "afterResultPath"})
@@ -40,6 +43,7 @@ _SHOWN: Mapping[type[State], frozenset[str]] = {
         "afterItemsPath",
         "afterItemSelector",
         "afterItemBatcher",
+        "afterItemsPointer",
         "maxConcurrency",
         "toleratedFailureCount",
         "toleratedFailurePercentage",
@@ -68,7 +72,7 @@ def test_state(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]:
         variables=_object(given.get("variables"), "Variables") or {},
         context=context,
         retries=configuration.get("retrierRetryCount") or 0,
-        items=_items(configuration.get("mapItemReaderData"), state),
+        read=_reader(tx, setting, configuration.get("mapItemReaderData")),
     )
     execution = _execution(tx, request, document)
     answer: Mock | Callable[[ScheduleTask], Event] = (
@@ -167,18 +171,42 @@ def _check_context(context: dict[str, Any] | None, state: State) -> None:
     )
 
 
-def _items(text: str | None, state: State) -> list[Any] | None:
-    """Answer what an ItemReader would have read: the items of a JSON array, or of JSON lines."""
-    if text is None or not isinstance(state, Map):
+def _reader(tx: Tx, setting: Setting, text: str | None) -> Callable[[Mapping[str, Any]], list[Any]] | None:
+    """Answer what reads items out of a text as an ItemReader would out of an object."""
+    if text is None:
         return None
-    try:
-        value = loads(text)
-    except MalformedDocument:
-        try:
-            return [loads(line) for line in text.splitlines() if line.strip()]
-        except MalformedDocument:
-            return [*text.splitlines()]
-    return value if isinstance(value, list) else [value]
+    given = Setting(setting.config, Switchboard(objects=_Given(text)))
+
+    def read(reader: Mapping[str, Any]) -> list[Any]:
+        found = {**reader, "arguments": _ANY_OBJECT}
+        if reader["action"] == "listObjectsV2":
+            found |= {"action": "getObject", "input_type": "JSON", "pointer": "", "transformation": "NONE"}
+        items: list[Any] = []
+        cursor: Cursor | None = {}
+        while cursor is not None:
+            more, cursor = read_items(tx, given, found, cursor, len(items))
+            items += more
+        return items
+
+    return read
+
+
+class _Given:
+    """An object store of one object: what the caller says an ItemReader found."""
+
+    def __init__(self, text: str) -> None:
+        self._content = text.encode()
+
+    def get(self, tx: Tx, bucket: str, key: str, start: int, length: int) -> bytes:  # noqa: ARG002 - there is only one
+        """Answer bytes of the object."""
+        return self._content[start : start + length]
+
+    def list(self, tx: Tx, bucket: str, prefix: str, after: str, limit: int) -> Sequence[ObjectFacts]:  # noqa: ARG002
+        """Answer nothing: what a listing found is given as an array."""
+        return ()
+
+    def put(self, tx: Tx, bucket: str, key: str, body: bytes) -> None:
+        """Nothing is written in a test."""
 
 
 def _mock(mock: Mapping[str, Any], state: State, configuration: Mapping[str, Any]) -> Mock:
@@ -217,7 +245,8 @@ def _mock(mock: Mapping[str, Any], state: State, configuration: Mapping[str, Any
 
 def _writes_results(state: Map) -> bool:
     """Tell whether a Map's result is where its results lie."""
-    return getattr(state, "result_writer", None) is not None
+    writer = state.distributed.writer if state.distributed is not None else None
+    return writer is not None and writer.arguments is not None
 
 
 def _check_origin(state: State, name: str | None) -> None:
