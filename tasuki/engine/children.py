@@ -70,12 +70,12 @@ def abort_frame(turn: Turn, frame: Frame, previous: int, cause: str) -> None:
     if frame.phase is not Phase.READY:
         state = turn.state(frame)
         kind = _ABORTED.get(type(state))
+        if frame.phase is Phase.RUNNING and isinstance(state, Map):
+            turn.note(previous, "MapRunAborted", None)
         # A Wait of the root says nothing when the execution stops (recorded: sfn_api/test_stop_execution).
         if kind is not None and not (frame.parent is None and kind == "WaitStateAborted"):
             turn.note(previous, kind, None)
         if frame.phase is Phase.RUNNING:
-            if isinstance(state, Map):
-                turn.note(previous, "MapRunAborted", None)
             cancel(turn, frame, state, cause)
         elif frame.phase is Phase.JOINING:
             abort_children(turn, frame, state, previous, cause)
