@@ -4,11 +4,11 @@ The shapes come from the services' models; fields are named as Step Functions na
 says `executionArn`). Words of complaints as recorded: state:field_validation_mode/*.
 """
 
-import re
 from typing import Any
 
 from tasuki.language.definition import Resource
 from tasuki.services.machines.errors import ValidationException
+from tasuki.values.sdk_shapes import sdk_name
 from tasuki.values.service_models import Member, Shape, service_model
 
 _SERVICES = {
@@ -136,12 +136,8 @@ def _first(member: Member, values: list[Any], name: str, strict: bool, depth: in
 
 def _names(member: str) -> frozenset[str]:
     """Answer how Step Functions may spell a member: its first letter upper, or as the Java SDK writes its words."""
-    return frozenset({_pascal(member), "".join(_words(member))})
+    return frozenset({_pascal(member), sdk_name(member)})
 
 
 def _pascal(member: str) -> str:
     return member[:1].upper() + member[1:]
-
-
-def _words(member: str) -> list[str]:
-    return [word.capitalize() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+", member)]

@@ -230,7 +230,7 @@ def test_a_choice_that_leads_nowhere_fails(play: Play) -> None:
 
 def test_what_is_refused_beside_what_is_recorded(play: Play) -> None:
     wait_for_token = {**SEND, "Resource": f"{SEND['Resource']}.waitForTaskToken"}
-    machine = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
+    machine: dict[str, Any] = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
     one = {"mock": {"result": "{}"}}
     assert refusal(play, machine, stateName="Q") == ("ValidationException", "State not found in definition")
     assert refusal(play, wait_for_token, roleArn=ROLE)[0] == "InvalidDefinition"
