@@ -4,8 +4,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tasuki.services.machines import api, executions, map_api, map_polls, offers, polls, tokens, trying, validating
+from tasuki.services.machines import (
+    activities,
+    aliases,
+    api,
+    executions,
+    map_api,
+    map_polls,
+    offers,
+    polls,
+    redriving,
+    tagging,
+    tokens,
+    trying,
+    validating,
+    versions,
+)
 from tasuki.services.machines.express_api import start_sync_execution
+from tasuki.services.machines.express_call import StartSyncCall
+from tasuki.services.machines.listing import list_executions
 from tasuki.services.machines.map_runs import TOPIC
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.room import Poll, Room
@@ -25,6 +42,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
     turns = polls.Turns(setting)
     map_turns = map_polls.MapTurns(setting)
     switchboard.integrations["states:startExecution"] = offers.StartExecutionCall(setting)
+    switchboard.integrations["aws-sdk:sfn:startSyncExecution"] = StartSyncCall(setting)
     switchboard.targets["states"] = offers.MachineTarget(setting)
     switchboard.watchers[ROOM] = offers.TaskWatcher()
 
@@ -40,9 +58,11 @@ def room(config: Config, switchboard: Switchboard) -> Room:
             "ListStateMachines": operation("read", api.list_state_machines, plain=True),
             "UpdateStateMachine": operation("write", api.update_state_machine),
             "DeleteStateMachine": operation("write", api.delete_state_machine, plain=True),
-            "TagResource": operation("write", api.tag_resource, plain=True),
-            "UntagResource": operation("write", api.untag_resource, plain=True),
-            "ListTagsForResource": operation("read", api.list_tags_for_resource, plain=True),
+            **tagging.operations(),
+            **activities.operations(setting),
+            **aliases.operations(),
+            **versions.operations(),
+            **redriving.operations(setting),
             "ValidateStateMachineDefinition": operation(
                 "read", validating.validate_state_machine_definition, plain=True
             ),
@@ -52,7 +72,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
             "StopExecution": operation("write", executions.stop_execution),
             "DescribeExecution": operation("read", executions.describe_execution, plain=True),
             "DescribeStateMachineForExecution": operation("read", executions.describe_state_machine_for_execution),
-            "ListExecutions": operation("read", executions.list_executions, plain=True),
+            "ListExecutions": operation("read", list_executions, plain=True),
             "ListMapRuns": operation("read", map_api.list_map_runs, plain=True),
             "DescribeMapRun": operation("read", map_api.describe_map_run, plain=True),
             "UpdateMapRun": operation("write", map_api.update_map_run, plain=True),

@@ -24,3 +24,13 @@ TASKS = "SELECT id, execution, frame, attempt, input FROM activity_tasks WHERE a
 DROP_TASK = "DELETE FROM activity_tasks WHERE id = ?"
 # Nobody waits for it any more.
 WITHDRAW_TASK = "DELETE FROM activity_tasks WHERE execution = ? AND frame = ? AND attempt = ?"
+
+# A Task that waits for a task of an activity.
+ADD_WAITER = "INSERT INTO activity_waiters (activity, execution, frame, attempt, worker) VALUES (?, ?, ?, ?, ?)"
+# The one that has waited the longest, taken.
+TAKE_WAITER = (
+    "DELETE FROM activity_waiters WHERE id = (SELECT min(id) FROM activity_waiters WHERE activity = ?) "
+    "RETURNING execution, frame, attempt, worker"
+)
+# One that waits no more.
+DROP_WAITER = "DELETE FROM activity_waiters WHERE execution = ? AND frame = ? AND attempt = ?"

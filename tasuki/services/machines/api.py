@@ -14,27 +14,26 @@ from tasuki.services.machines.errors import (
     InvalidDefinition,
     InvalidToken,
     MissingRequiredParameter,
-    ResourceNotFound,
     StateMachineAlreadyExists,
     StateMachineDeleting,
     StateMachineDoesNotExist,
     StateMachineLimitExceeded,
-    TooManyTags,
     ValidationException,
 )
 from tasuki.services.machines.express_limits import not_for_express
 from tasuki.services.machines.logging_levels import check_logging
 from tasuki.services.machines.model import (
     LOGGING_OFF,
-    TAGS_MAX,
     TRACING_OFF,
     check_name,
     encode_settings,
     machine_arn,
+    merged_tags,
     parse_machine_arn,
     same_settings,
 )
 from tasuki.services.machines.retention import begin_retention
+from tasuki.services.machines.revisions import drop_versions, find_version, publish
 from tasuki.services.machines.setting import Setting
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Tx
@@ -106,8 +105,9 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
             or not same_settings(there.tracing, tracing, TRACING_OFF)
         ):
             raise StateMachineAlreadyExists(arn)
-        return {"stateMachineArn": arn, "creationDate": there.created_at}
-    tags = _merged_tags([], given.get("tags") or [], arn)
+        answer = {"stateMachineArn": arn, "creationDate": there.created_at}
+        return answer | _published(tx, arn, there.id, there.revision, given)
+    tags = merged_tags([], given.get("tags") or [], arn)
     count = tx.one(sql.MACHINE_COUNT, (request.account, request.region))
     if count is not None and count[0] >= setting.state_machines:
         raise StateMachineLimitExceeded(
@@ -118,8 +118,8 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     row = tx.one(sql.ADD_MACHINE, (request.account, request.region, name, kind, tx.now, dumps(tags)))
     assert row is not None
     settings = encode_settings(logging, LOGGING_OFF), encode_settings(tracing, TRACING_OFF)
-    _revise(tx, row[0], None, (definition, digest, given["roleArn"], *settings))
-    return {"stateMachineArn": arn, "creationDate": tx.now}
+    revision = _revise(tx, row[0], None, (definition, digest, given["roleArn"], *settings))
+    return {"stateMachineArn": arn, "creationDate": tx.now} | _published(tx, arn, row[0], revision, given)
 
 
 def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     role_arn = given.get("roleArn") or there.role_arn
     logging_text = encode_settings(logging, LOGGING_OFF) if logging is not None else there.logging
     tracing_text = encode_settings(tracing, TRACING_OFF) if tracing is not None else there.tracing
-    revision_id = there.revision_id
+    revision, revision_id = there.revision, there.revision_id
     if (definition, role_arn, logging_text, tracing_text) != (
         there.definition,
         there.role_arn,
@@ -154,21 +154,32 @@ def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
         there.tracing,
     ):
         revision_id = tx.chance.uuid()
-        _revise(tx, there.id, revision_id, (definition, digest, role_arn, logging_text, tracing_text))
-    return {"updateDate": tx.now} | ({"revisionId": revision_id} if revision_id is not None else {})
+        revision = _revise(tx, there.id, revision_id, (definition, digest, role_arn, logging_text, tracing_text))
+    answer = {"updateDate": tx.now} | ({"revisionId": revision_id} if revision_id is not None else {})
+    return answer | _published(tx, arn, there.id, revision, given)
 
 
-def _revise(tx: Tx, machine: int, revision_id: str | None, content: tuple[str, bytes, str, str, str]) -> None:
-    """Give a machine a new revision: definition, its digest, role, logging, tracing."""
+def _published(tx: Tx, arn: str, machine: int, revision: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Publish a version of a revision if that is wanted; answer what to say of it. Raises `ServiceQuotaExceededException`."""
+    if not given.get("publish"):
+        return {}
+    number, _ = publish(tx, machine, revision, given.get("versionDescription"))
+    return {"stateMachineVersionArn": f"{arn}:{number}"}
+
+
+def _revise(tx: Tx, machine: int, revision_id: str | None, content: tuple[str, bytes, str, str, str]) -> int:
+    """Give a machine a new revision: definition, its digest, role, logging, tracing; answer its row."""
     row = tx.one(sql.ADD_REVISION, (machine, revision_id, *content, tx.now))
     assert row is not None
     tx.run(sql.SET_REVISION, (row[0], machine))
+    return int(row[0])
 
 
 def describe_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]:
-    """DescribeStateMachine. Raises InvalidArn, StateMachineDoesNotExist."""
+    """DescribeStateMachine, also of a version. Raises InvalidArn, StateMachineDoesNotExist."""
     arn = request.input["stateMachineArn"]
-    there = _machine(tx, arn)
+    version = find_version(tx, arn)
+    there = _machine(tx, arn) if version is None else MachineRow(*version[:-1])
     answer = {
         "stateMachineArn": arn,
         "name": there.name,
@@ -177,6 +188,8 @@ def describe_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[s
         "creationDate": there.created_at,
         "roleArn": there.role_arn,
     }
+    if version is not None and version[-1] is not None:
+        answer["description"] = version[-1]
     if there.revision_id is not None:
         answer["revisionId"] = there.revision_id
     machine = setting.definitions.machine(tx, there.digest, there.revision)
@@ -242,46 +255,10 @@ def delete_state_machine(tx: Tx, request: Request) -> dict[str, Any]:
     """
     there = find_machine(tx, request.input["stateMachineArn"])
     if there is not None:
+        drop_versions(tx, there.id)
         busy = tx.one(sql.ANY_OPEN, (there.id,)) is not None
         tx.run(sql.SET_MACHINE_STATUS, ("DELETING" if busy else "DELETED", there.id))
     return {}
-
-
-def tag_resource(tx: Tx, request: Request) -> dict[str, Any]:
-    """TagResource. Raises InvalidArn, ResourceNotFound, TooManyTags."""
-    arn = request.input["resourceArn"]
-    there = _tagged(tx, arn)
-    tx.run(sql.SET_TAGS, (dumps(_merged_tags(loads(there.tags), request.input["tags"], arn)), there.id))
-    return {}
-
-
-def untag_resource(tx: Tx, request: Request) -> dict[str, Any]:
-    """UntagResource; keys that are not there don't matter. Raises InvalidArn, ResourceNotFound."""
-    there = _tagged(tx, request.input["resourceArn"])
-    kept = [tag for tag in loads(there.tags) if tag["key"] not in request.input["tagKeys"]]
-    tx.run(sql.SET_TAGS, (dumps(kept), there.id))
-    return {}
-
-
-def list_tags_for_resource(tx: Tx, request: Request) -> dict[str, Any]:
-    """ListTagsForResource. Raises InvalidArn, ResourceNotFound."""
-    return {"tags": loads(_tagged(tx, request.input["resourceArn"]).tags)}
-
-
-def _tagged(tx: Tx, arn: str) -> MachineRow:
-    there = find_machine(tx, arn)
-    if there is None:
-        raise ResourceNotFound(arn)
-    return there
-
-
-def _merged_tags(tags: list[dict[str, str]], more: list[dict[str, Any]], arn: str) -> list[dict[str, str]]:
-    """Answer tags with more put in, each key once, in the order they came. Raises `TooManyTags`."""
-    merged = {tag["key"]: tag["value"] for tag in tags}
-    merged.update({tag.get("key", ""): tag.get("value", "") for tag in more})
-    if len(merged) > TAGS_MAX:
-        raise TooManyTags(arn)
-    return [{"key": key, "value": value} for key, value in merged.items()]
 
 
 def _check_definition(setting: Setting, definition: str, kind: str) -> bytes:
@@ -298,9 +275,7 @@ def _check_definition(setting: Setting, definition: str, kind: str) -> bytes:
 
 def _refuse_what_is_not_served(given: Mapping[str, Any]) -> None:
     """Raises ValidationException."""
-    if given.get("publish") or given.get("versionDescription"):
-        raise ValidationException(
-            "Versions come with a later release of Tasuki; leave out publish and versionDescription."
-        )
+    if given.get("versionDescription") is not None and not given.get("publish"):
+        raise ValidationException("Version description can only be set when publish is true")
     if given.get("encryptionConfiguration", _OWNED_KEY).get("type") != "AWS_OWNED_KEY":
         raise ValidationException("Tasuki encrypts nothing by itself; leave out encryptionConfiguration.")

@@ -17,6 +17,7 @@ from tasuki.engine.events import (
     MapRunEnded,
     StopRequested,
     TaskFailed,
+    TaskStarted,
     TaskSubmitted,
     TaskSucceeded,
 )
@@ -118,6 +119,8 @@ def pack_event(event: Event) -> bytes:
     elif isinstance(event, MapRunEnded):
         text = event.output.text if event.output is not None else None
         row = ("map_run", event.frame, event.attempt, text, event.error, event.cause)
+    elif isinstance(event, TaskStarted):
+        row = ("started", event.frame, event.attempt, event.worker)
     elif isinstance(event, Heartbeat):
         row = ("heartbeat", event.frame, event.attempt)
     else:
@@ -139,6 +142,8 @@ def unpack_event(body: bytes) -> Event:
     if kind == "map_run":
         frame, attempt, text, error, cause = rest
         return MapRunEnded(frame, attempt, Doc.of_text(text) if text is not None else None, error, cause)
+    if kind == "started":
+        return TaskStarted(*rest)
     if kind == "heartbeat":
         return Heartbeat(*rest)
     return StopRequested(*rest)

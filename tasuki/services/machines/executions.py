@@ -8,26 +8,23 @@ from typing import Any
 from tasuki.engine.events import StopRequested
 from tasuki.engine.history import HistoryEvent
 from tasuki.services.machines import queries as sql
-from tasuki.services.machines.api import find_machine, open_token, page_size, revision_facts
+from tasuki.services.machines.api import open_token, page_size, revision_facts
 from tasuki.services.machines.chunks import unpack_history
 from tasuki.services.machines.errors import (
     ExecutionDoesNotExist,
-    StateMachineDoesNotExist,
-    StateMachineTypeNotSupported,
-    ValidationException,
 )
 from tasuki.services.machines.events import shown_event, weight_of
-from tasuki.services.machines.map_api import child_facts, has_no_history, label_facts, list_children
-from tasuki.services.machines.model import execution_arn, machine_arn, parse_execution_arn, redrive_facts
+from tasuki.services.machines.listing import started_by
+from tasuki.services.machines.map_api import child_facts, has_no_history, label_facts
+from tasuki.services.machines.model import machine_arn, parse_execution_arn
+from tasuki.services.machines.remains import Ended, redrive_status
 from tasuki.services.machines.running import load, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.starting import Start, start_later, start_now
 from tasuki.store.pages import page_tokens
-from tasuki.store.store import Row, Tx
+from tasuki.store.store import Tx
 from tasuki.values.operations import Request
 
-SCANNED_ROWS = 5_000
-"""How many executions a filtered page looks at before it ends, full or not."""
 PAGE_BYTES = 4 << 20
 """Where a page of history ends at the latest, whatever its number of events."""
 
@@ -55,17 +52,20 @@ def describe_execution(tx: Tx, request: Request) -> dict[str, Any]:
     row = tx.one(sql.DESCRIBE_EXECUTION, (parts.account, parts.region, machine, name))
     if row is None:
         raise ExecutionDoesNotExist(arn)
-    status, started_at, stopped_at, given, output, error, cause, trace = row
+    status, started_at, stopped_at, given, output, error, cause, trace, version, alias, *redriven = row
+    redrives, redriven_at, *ended = redriven
+    own_arn = machine_arn(parts.account, parts.region, machine)
     included = request.input.get("includedData") != "METADATA_ONLY"
     answer = {
         "executionArn": arn,
-        "stateMachineArn": machine_arn(parts.account, parts.region, machine),
+        "stateMachineArn": own_arn,
+        **started_by(own_arn, version, alias),
         "name": name,
         "status": status,
         "startDate": started_at,
         "inputDetails": {"included": included},
         "traceHeader": trace,
-        **redrive_facts(status),
+        **redrive_status(Ended(status, started_at, stopped_at, *ended), redrives, redriven_at, tx.now),
     }
     if included:
         answer["input"] = given
@@ -101,71 +101,6 @@ def describe_state_machine_for_execution(tx: Tx, request: Request, setting: Sett
     answer |= label_facts(tx, arn)
     machine = setting.definitions.machine(tx, digest, revision)
     return answer | revision_facts(request, machine, definition, logging, tracing)
-
-
-def list_executions(tx: Tx, request: Request) -> dict[str, Any]:
-    """ListExecutions of one machine, newest first.
-
-    Raises InvalidArn, InvalidToken, StateMachineDoesNotExist, StateMachineTypeNotSupported.
-    A page of a filtered listing may be short, even empty, and still have a `nextToken`.
-    """
-    given = request.input
-    arn, wanted = given.get("stateMachineArn"), given.get("statusFilter")
-    if arn is None and given.get("mapRunArn") is not None:
-        return list_children(tx, request)
-    if arn is None or given.get("mapRunArn") is not None:
-        raise ValidationException("Must provide either a state machine ARN or a map run ARN")
-    machine = find_machine(tx, arn)
-    if machine is None:
-        raise StateMachineDoesNotExist(arn)
-    if machine.type == "EXPRESS":
-        raise StateMachineTypeNotSupported("This operation is not supported by this type of state machine")
-    query = f"executions {arn} {wanted}"
-    before = open_token(tx, query, given.get("nextToken")) or 1 << 62
-    limit = page_size(given)
-    rows, position = _page(tx, machine.id, wanted, int(before), limit)
-    answer: dict[str, Any] = {
-        "executions": [
-            _listed(arn, execution_arn(request.account, request.region, machine.name, row[1]), row) for row in rows
-        ]
-    }
-    if position is not None:
-        answer["nextToken"] = page_tokens(tx).seal(query, position)
-    return answer
-
-
-def _page(tx: Tx, machine: int, wanted: str | None, before: int, limit: int) -> tuple[list[Row], int | None]:
-    """Answer a page of executions and where the next one begins, if there is one."""
-    if wanted in {None, "RUNNING"}:
-        rows = tx.all(sql.EXECUTIONS if wanted is None else sql.OPEN_EXECUTIONS, (machine, before, limit + 1))
-        return rows[:limit], rows[limit - 1][0] if len(rows) > limit else None
-    found: list[Row] = []
-    scanned = 0
-    while scanned < SCANNED_ROWS:
-        rows = tx.all(sql.EXECUTIONS, (machine, before, 500))
-        for row in rows:
-            if row[2] == wanted:
-                if len(found) == limit:
-                    return found, found[-1][0]
-                found.append(row)
-        if len(rows) < 500:
-            return found, None
-        before = rows[-1][0]
-        scanned += len(rows)
-    return found, before
-
-
-def _listed(machine: str, arn: str, row: Row) -> dict[str, Any]:
-    _, name, status, started_at, stopped_at = row
-    listed = {
-        "executionArn": arn,
-        "stateMachineArn": machine,
-        "name": name,
-        "status": status,
-        "startDate": started_at,
-        "redriveCount": 0,
-    }
-    return {**listed, "stopDate": stopped_at} if stopped_at is not None else listed
 
 
 def get_execution_history(tx: Tx, request: Request) -> dict[str, Any]:

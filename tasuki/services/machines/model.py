@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tasuki.services.machines.errors import InvalidArn, InvalidName, LabelledArn
+from tasuki.services.machines.errors import InvalidArn, InvalidName, LabelledArn, TooManyTags
 from tasuki.values.arns import Arn, parse_arn
 from tasuki.values.documents import dumps, loads
 from tasuki.values.errors import MalformedDocument
@@ -74,6 +74,15 @@ def _states_arn(text: str) -> Arn:
     if parts is None or parts.service != "states":
         raise InvalidArn(f"Invalid ARN prefix: {text}")
     return parts
+
+
+def merged_tags(tags: list[dict[str, str]], more: list[dict[str, Any]], arn: str) -> list[dict[str, str]]:
+    """Answer tags with more put in, each key once, in the order they came. Raises `TooManyTags`."""
+    merged = {tag["key"]: tag["value"] for tag in tags}
+    merged.update({tag.get("key", ""): tag.get("value", "") for tag in more})
+    if len(merged) > TAGS_MAX:
+        raise TooManyTags(arn)
+    return [{"key": key, "value": value} for key, value in merged.items()]
 
 
 def json_complaint(text: str) -> str | None:

@@ -3,9 +3,11 @@
 from typing import Any
 
 from tasuki.engine.events import Event, StopRequested, TaskFailed, TaskSucceeded
+from tasuki.services.machines import express
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.errors import ValidationException
-from tasuki.services.machines.model import parse_execution_arn, parse_machine_arn
+from tasuki.services.machines.model import parse_execution_arn
+from tasuki.services.machines.revisions import choose_revision
 from tasuki.services.machines.running import send
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.starting import Start, start_later
@@ -67,10 +69,10 @@ class MachineTarget:
         type must be FIRE_AND_FORGET, which is not the default (pipes.md section 4; PITFALLS PF-42).
         """
         try:
-            parts, name = parse_machine_arn(arn)
+            chosen = choose_revision(tx, arn)
         except DomainError as no:
             return no.message
-        if tx.one(sql.MACHINE_TO_START, (parts.account, parts.region, name)) is None:
+        if chosen is None:
             return f"State Machine Does Not Exist: '{arn}'"
         kind = parameters.get("StepFunctionStateMachineParameters", {}).get("InvocationType", "REQUEST_RESPONSE")
         if kind != "FIRE_AND_FORGET":
@@ -99,16 +101,22 @@ class TaskWatcher:
     """Hears of the end of what `.sync` tasks started."""
 
     def finished(self, tx: Tx, key: str, ending: Ending) -> None:
-        """Put the ending into the inbox of the execution that waits. `key`: `EXECUTION:FRAME:ATTEMPT[:2]`."""
+        """Put the ending into the inbox of the execution that waits. `key`: `EXECUTION:FRAME:ATTEMPT[:2|:call]`.
+
+        `2`: `.sync:2`. `call`: the call of an operation that waits, to which a failure is an answer like any other.
+        """
         execution, frame, attempt, *pattern = key.split(":")
         output = ending.output
         if pattern == ["2"]:
             texts = {name: loads(output[name]) for name in ("Input", "Output") if isinstance(output.get(name), str)}
             output = {**output, **texts}
         event: Event
-        if ending.succeeded:
+        if ending.succeeded or pattern == ["call"]:
             event = TaskSucceeded(int(frame), int(attempt), Doc(output))
         else:
             cause = ending.cause if ending.cause is not None else dumps(output)
             event = TaskFailed(int(frame), int(attempt), ending.error, cause)
-        send(tx, int(execution), event)
+        if execution.isdecimal():
+            send(tx, int(execution), event)
+        else:
+            express.send(tx, execution, event)

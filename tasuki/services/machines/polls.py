@@ -2,12 +2,13 @@
 
 import logging
 
-from tasuki.engine.events import Continued, Event, Started, TimerFired
-from tasuki.services.machines import express, logging_records
+from tasuki.engine.events import Continued, Event, Redriven, Started, TimerFired
+from tasuki.services.machines import activities_queue, express, logging_records
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import unpack_event
+from tasuki.services.machines.remains import take_remains
 from tasuki.services.machines.retention import OWNER, forget_ended
-from tasuki.services.machines.running import Run, load, make_ready, proceed
+from tasuki.services.machines.running import Run, load, make_ready, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
 from tasuki.values.instant import SECOND, Instant
@@ -80,7 +81,7 @@ def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
     assert run.id is not None
     events: list[Event] = []
     if goes_on:
-        events.append(Continued() if run.state.last_event else Started())
+        events.append(_next_step(tx, run))
     rows = tx.all(sql.INBOX, (run.id, INBOX_ROWS))
     events += [unpack_event(body) for _, body in rows]
     told = proceed(tx, setting, run, events) - len(events) + len(rows)
@@ -92,10 +93,20 @@ def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
         make_ready(tx, run.id)
 
 
+def _next_step(tx: Tx, run: Run) -> Event:
+    """Answer what lets an execution go on: it begins, goes on where it stopped at its bound, or was redriven."""
+    if not run.state.last_event:
+        return Started()
+    if run.state.redriven_at is not None and run.id is not None and (remains := take_remains(tx, run.id)):
+        return Redriven(remains)
+    return Continued()
+
+
 def fire(tx: Tx, setting: Setting, key: str) -> None:
     """A frame's deadline has come, or seemed to: its timer row is taken, the engine looks again.
 
-    `key`: `EXECUTION:FRAME`, or one of the room's own (express.py, retention.py, logging_records.py).
+    `key`: `EXECUTION:FRAME`, or one of the room's own (express.py, retention.py, logging_records.py,
+    activities_queue.py).
     """
     owner, _, place = key.partition(":")
     if owner == OWNER:
@@ -103,6 +114,11 @@ def fire(tx: Tx, setting: Setting, key: str) -> None:
         return
     if owner == express.OWNER:
         express.fire(tx, setting, place)
+        return
+    if owner == activities_queue.OWNER:
+        found = activities_queue.end_wait(tx, key)
+        if found is not None:
+            send(tx, found.execution, found.answer)
         return
     if owner == logging_records.OWNER:
         logging_records.forget_logged(tx, setting)

@@ -52,8 +52,8 @@ LET_GO = "RELEASE integration"
 # A new execution. Answers no row if the name is taken.
 ADD_EXECUTION = (
     "INSERT INTO executions (machine, revision, name, status, input, output, error, cause, started_at, stopped_at, seed, "
-    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, version, alias) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (machine, name) DO NOTHING RETURNING id"
 )
 # The execution that has the name.
@@ -61,7 +61,8 @@ EXECUTION_NAMED = "SELECT status, input, started_at FROM executions WHERE machin
 # Everything that stepping an execution needs.
 LOAD = (
     "SELECT e.id, e.machine, e.revision, e.name, e.status, e.input, e.started_at, e.seed, e.trace, e.watcher, e.deadline, "
-    "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn, r.logging "
+    "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn, r.logging, "
+    "e.version, e.alias, e.redrives, e.redriven_at "
     "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
 )
 # Find an execution by the names in its ARN. Of machines that shared a name the newest counts.
@@ -71,7 +72,8 @@ FIND_EXECUTION = (
 )
 # All that DescribeExecution says.
 DESCRIBE_EXECUTION = (
-    "SELECT e.status, e.started_at, e.stopped_at, e.input, e.output, e.error, e.cause, e.trace "
+    "SELECT e.status, e.started_at, e.stopped_at, e.input, e.output, e.error, e.cause, e.trace, e.version, e.alias, "
+    "e.redrives, e.redriven_at, e.last_event, m.status, EXISTS (SELECT 1 FROM remains r WHERE r.execution = e.id) "
     "FROM executions e JOIN machines m ON m.id = e.machine "
     "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY m.id DESC LIMIT 1"
 )
@@ -82,10 +84,13 @@ EXECUTION_REVISION = (
     "WHERE m.account = ? AND m.region = ? AND m.name = ? AND e.name = ? ORDER BY m.id DESC LIMIT 1"
 )
 # A page of a machine's executions, newest first; the filter is applied by the caller.
-EXECUTIONS = "SELECT id, name, status, started_at, stopped_at FROM executions WHERE machine = ? AND id < ? ORDER BY id DESC LIMIT ?"
+EXECUTIONS = (
+    "SELECT id, name, status, started_at, stopped_at, version, alias, redrives, redriven_at FROM executions "
+    "WHERE machine = ? AND id < ? ORDER BY id DESC LIMIT ?"
+)
 # A page of the open ones.
 OPEN_EXECUTIONS = (
-    "SELECT id, name, status, started_at, stopped_at FROM executions "
+    "SELECT id, name, status, started_at, stopped_at, version, alias, redrives, redriven_at FROM executions "
     "WHERE machine = ? AND status = 'RUNNING' AND id < ? ORDER BY id DESC LIMIT ?"
 )
 # How many executions are open, for the quota.

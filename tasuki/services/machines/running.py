@@ -15,21 +15,31 @@ goes to the inbox and the execution behind all others that are ready.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
-from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, StartMapRun
-from tasuki.engine.events import Event, StopRequested
+from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, ScheduleTask, StartMapRun
+from tasuki.engine.events import Event, StopRequested, TaskStarted
 from tasuki.engine.execution import Execution, Frames
 from tasuki.engine.history import HistoryEvent
 from tasuki.engine.step import step
 from tasuki.engine.turn import MAX_STEP_BYTES, MAX_STEP_EVENTS
 from tasuki.language.definition import Machine
 from tasuki.services.machines import queries as sql
+from tasuki.services.machines.activities_queue import (
+    activity_exists,
+    found_no_task,
+    is_poll,
+    offer,
+    wait_for_task,
+    withdraw,
+)
 from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
 from tasuki.services.machines.endings import tell_watcher
 from tasuki.services.machines.logging_records import log_history
 from tasuki.services.machines.map_runs import Child, begin_map_run, cancel_map_run, child_ended, child_of
 from tasuki.services.machines.model import execution_arn, machine_arn
 from tasuki.services.machines.performing import Wishes
+from tasuki.services.machines.remains import keep_remains
 from tasuki.services.machines.rows import SavedFrames, save_frames, timer_key
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.machines.status_events import tell_status
@@ -58,6 +68,9 @@ class Run:
     watcher: str | None = None
     origin: str | None = None
     origin_id: str | None = None
+    version: int | None = None
+    alias: str | None = None
+    """By which version and alias it was started."""
     id: int | None = None
     """None while it has no row; 0 for an Express execution, which has none here (express.py)."""
     saved: SavedFrames | None = None
@@ -91,14 +104,16 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
         return None
     (_, machine_id, revision, name, _, text, started_at, seed, trace, watcher, deadline, *rest) = row
     last_event, last_frame, last_attempt, history_bytes, *machine = rest
-    account, region, machine_name, status, digest, role_arn, logging = machine
+    account, region, machine_name, status, digest, role_arn, logging, *more = machine
+    version, alias, redrives, redriven_at = more
+    own_arn = machine_arn(account, region, machine_name)
     saved = SavedFrames(tx, execution_id)
     run = Run(
         machine=setting.definitions.machine(tx, digest, revision),
         state=Execution(
             arn=execution_arn(account, region, machine_name, name),
             name=name,
-            machine_arn=machine_arn(account, region, machine_name),
+            machine_arn=own_arn,
             machine_name=machine_name,
             role_arn=role_arn,
             input=Doc.of_text(text),
@@ -111,12 +126,19 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
             last_attempt=last_attempt,
             deadline=deadline,
             history_bytes=history_bytes,
+            redrive_count=redrives,
+            redriven_at=redriven_at,
+            version_arn=f"{own_arn}:{version}" if version is not None else None,
+            alias_arn=f"{own_arn}:{alias}" if alias is not None else None,
+            has_activity=partial(activity_exists, tx),
         ),
         machine_id=machine_id,
         revision=revision,
         account=account,
         region=region,
         watcher=watcher,
+        version=version,
+        alias=alias,
         id=execution_id,
         saved=saved,
         deleting=status != "ACTIVE",
@@ -225,12 +247,30 @@ def _perform(
             )
         elif isinstance(command, CancelMapRun):
             cancel_map_run(tx, insert_row(tx, setting, run), command.frame, command.attempt)
-        elif (command.frame, command.attempt) not in cancelled:
-            follow.append(_wishes(tx, setting, run).schedule(command))
+        elif (command.frame, command.attempt) in cancelled:
+            continue
+        elif command.resource.kind == "activity":
+            _offer(tx, setting, run, command, follow)
+        else:
+            answer = _wishes(tx, setting, run).schedule(command)
+            if found_no_task(command.resource, answer) and not run.state.express:
+                wait_for_task(tx, insert_row(tx, setting, run), command)
+            else:
+                follow.append(answer)
+
+
+def _offer(tx: Tx, setting: Setting, run: Run, command: ScheduleTask, follow: deque[Event]) -> None:
+    """Have an activity's task wait for a worker; a Task of some execution may have waited for it."""
+    taken = offer(tx, insert_row(tx, setting, run), command)
+    if taken is not None:
+        follow.append(TaskStarted(command.frame, command.attempt, taken.worker))
+        send(tx, taken.execution, taken.answer)
 
 
 def _cancel(tx: Tx, setting: Setting, run: Run, command: CancelTask, follow: deque[Event]) -> None:
     """Stop what a task started: known to the frame, to this unit, or to the inbox."""
+    if command.resource.kind == "activity" or (is_poll(command.resource) and not run.state.express):
+        withdraw(tx, insert_row(tx, setting, run), command.frame, command.attempt)
     if not command.resource.pattern.startswith("sync"):
         return
     handle = command.handle
@@ -310,6 +350,8 @@ def _insert(tx: Tx, setting: Setting, run: Run) -> None:
             state.last_frame,
             state.last_attempt,
             state.history_bytes,
+            run.version,
+            run.alias,
         ),
     )
     if row is None:
@@ -342,7 +384,7 @@ def _save(tx: Tx, setting: Setting, run: Run) -> None:
     if run.finish is not None:
         return
     save_frames(tx, run.id, state, run.saved.timers if run.saved is not None else {}, run.fired)
-    begun = bool(run.history) and run.history[0].id == 1
+    begun = bool(run.history) and (run.history[0].id == 1 or run.history[0].type == "ExecutionRedriven")
     if begun and state.deadline is not None:
         set_timer(tx, ROOM, timer_key(run.id, 0), state.deadline)
 
@@ -358,6 +400,8 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
         for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_INBOX_OF, sql.DROP_READY_OF):
             tx.run(statement, (run.id,))
         clear_timers(tx, ROOM, str(run.id))
+    if run.finish.remains and not run.state.express and run.child is None:
+        keep_remains(tx, run.id, run.finish.remains)
     tell_status(tx, setting.switchboard, run.state, run.finish)
     if run.child is not None:
         child_ended(tx, run.child, run.finish)

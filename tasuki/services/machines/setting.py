@@ -19,6 +19,7 @@ OPEN_EXECUTIONS = 1_000_000
 EXECUTION_BYTES = 256 << 20
 """Documents in one execution's history; AWS bounds only their number (25,000 events)."""
 STATE_MACHINES = 10_000
+ACTIVITIES = 10_000
 MAP_RUN_CHILDREN = 500
 """Child executions that one Map Run has open at a time, whatever its MaxConcurrency says."""
 EXECUTION_DAYS = 90
@@ -35,6 +36,7 @@ class Setting:
         self.execution_bytes = config.quotas.get("execution_bytes", EXECUTION_BYTES)
         self.kept_ms = config.quotas.get("execution_days", EXECUTION_DAYS) * DAY
         self.state_machines = config.quotas.get("state_machines", STATE_MACHINES)
+        self.activities = config.quotas.get("activities", ACTIVITIES)
         self.map_run_children = config.quotas.get("map_run_children", MAP_RUN_CHILDREN)
         self._open_executions = config.quotas.get("open_executions", OPEN_EXECUTIONS)
         self._headroom = 0

@@ -1,11 +1,13 @@
 """Starting executions: over the API, from a Task, from a pipe."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from tasuki.engine.events import Started
 from tasuki.engine.execution import Execution
 from tasuki.services.machines import express
 from tasuki.services.machines import queries as sql
+from tasuki.services.machines.activities_queue import activity_exists
 from tasuki.services.machines.errors import (
     ExecutionAlreadyExists,
     InvalidExecutionInput,
@@ -19,9 +21,9 @@ from tasuki.services.machines.model import (
     express_arn,
     json_complaint,
     machine_arn,
-    parse_machine_arn,
     trace_header,
 )
+from tasuki.services.machines.revisions import choose_revision
 from tasuki.services.machines.running import NameTaken, Run, insert_unstepped, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
@@ -87,45 +89,49 @@ def prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
     Raises what `start_now` raises but ExecutionAlreadyExists, and StateMachineTypeNotSupported when the caller wants to wait
     in a way that the machine's type does not have: StartSyncExecution of a Standard machine, `.sync` of an Express one.
     """
-    parts, machine_name = parse_machine_arn(wish.arn)
+    chosen = choose_revision(tx, wish.arn)
     name = check_name(wish.name) if wish.name is not None else tx.chance.uuid()
-    row = tx.one(sql.MACHINE_TO_START, (parts.account, parts.region, machine_name))
-    if row is None:
+    if chosen is None:
         raise StateMachineDoesNotExist(wish.arn)
-    machine_id, status, revision, digest, role_arn, logging, kind = row
-    if status != "ACTIVE":
+    if chosen.status != "ACTIVE":
         raise StateMachineDeleting(wish.arn)
     document = _read_input(wish.input)
-    is_express = kind == "EXPRESS"
+    is_express = chosen.type == "EXPRESS"
     if is_express != wish.synchronous and (wish.synchronous or wish.watcher is not None):
         raise StateMachineTypeNotSupported("This operation is not supported by this type of state machine")
-    place = parts.account, parts.region, machine_name, name
+    parts, own_arn = chosen.parts, machine_arn(chosen.parts.account, chosen.parts.region, chosen.name)
+    place = parts.account, parts.region, chosen.name, name
     if is_express:
         arn = express_arn(*place, tx.chance.uuid())
     else:
         setting.admit_execution(tx)
         arn = execution_arn(*place)
     return Run(
-        machine=setting.definitions.machine(tx, digest, revision),
+        machine=setting.definitions.machine(tx, chosen.digest, chosen.revision),
         state=Execution(
             arn=arn,
             name=name,
-            machine_arn=machine_arn(parts.account, parts.region, machine_name),
-            machine_name=machine_name,
-            role_arn=role_arn,
+            machine_arn=own_arn,
+            machine_name=chosen.name,
+            role_arn=chosen.role_arn,
             input=document,
             started_at=tx.now,
             seed=tx.chance.hex(32),
             trace=wish.trace or trace_header(tx.chance.hex(24), tx.now),
             express=is_express,
+            version_arn=f"{own_arn}:{chosen.version}" if chosen.version is not None else None,
+            alias_arn=f"{own_arn}:{chosen.alias}" if chosen.alias is not None else None,
+            has_activity=partial(activity_exists, tx),
         ),
-        machine_id=machine_id,
-        revision=revision,
+        machine_id=chosen.machine,
+        revision=chosen.revision,
         account=parts.account,
         region=parts.region,
         watcher=wish.watcher,
+        version=chosen.version,
+        alias=chosen.alias,
         id=0 if is_express else None,
-        logging=logging,
+        logging=chosen.logging,
         origin=wish.origin,
         origin_id=wish.origin_id,
     )

@@ -23,6 +23,18 @@ CREATE TABLE activity_tasks (
 CREATE INDEX activity_tasks_waiting ON activity_tasks (activity, id);
 CREATE UNIQUE INDEX activity_tasks_attempt ON activity_tasks (execution, frame, attempt);
 
+-- Tasks of executions that ask for an activity's task themselves (aws-sdk:sfn:getActivityTask), for a minute at most.
+CREATE TABLE activity_waiters (
+    id INTEGER PRIMARY KEY,
+    activity INTEGER NOT NULL,
+    execution INTEGER NOT NULL,
+    frame INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    worker TEXT
+);
+CREATE INDEX activity_waiters_first ON activity_waiters (activity, id);
+CREATE UNIQUE INDEX activity_waiters_attempt ON activity_waiters (execution, frame, attempt);
+
 -- A numbered snapshot of a machine: the revision that was current when it was published.
 CREATE TABLE versions (
     machine INTEGER NOT NULL,
