@@ -52,11 +52,13 @@ class Answer:
     """An integration's answer.
 
     `output` is the response in the service's own member names, PascalCase, timestamps already as Step Functions shows
-    them. `handle` names what was started, for `cancel`.
+    them. `handle` names what was started, for `cancel`. `later`: this is no answer yet, it comes with the end of what
+    was started, by the caller's watcher.
     """
 
     output: dict[str, Any]
     handle: str | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,21 +17,25 @@ goes on behind its last unit.
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 from tasuki.engine.commands import Finish
 from tasuki.engine.events import Continued, Event, Started, StopRequested, TimerFired
 from tasuki.engine.execution import Execution
+from tasuki.language.integration_parameters import sdk_action
 from tasuki.services.machines import express_queries as sql
-from tasuki.services.machines.endings import tell_watcher
-from tasuki.services.machines.express_state import pack_standing, unpack_standing
+from tasuki.services.machines.express_answers import sync_answer
+from tasuki.services.machines.express_state import pack_standing, unpack_standing, with_news
 from tasuki.services.machines.logging_records import log_history
 from tasuki.services.machines.model import express_arn, machine_arn
 from tasuki.services.machines.running import Run, tell
 from tasuki.services.machines.setting import ROOM, Setting
+from tasuki.services.switchboard import Ending
 from tasuki.store.store import Tx
 from tasuki.store.timers import clear_timer, set_timer
 from tasuki.values.documents import Doc, dumps
 from tasuki.values.instant import HOUR, MINUTE, Instant
+from tasuki.values.sdk_shapes import show
 
 OWNER = "express"
 LONGEST_MS = 5 * MINUTE
@@ -111,8 +115,35 @@ def _news(state: Execution, standing: bytes, now: Instant) -> list[Event]:
     return [*news, Continued()] if goes_on else news
 
 
+def send(tx: Tx, execution: str, event: Event) -> None:
+    """Have an execution told something in a later unit, if it is open."""
+    row = tx.one(sql.EXPRESS_STANDING, (execution,))
+    if row is None or row[0] is None:
+        return
+    tx.run(sql.SAVE_EXPRESS, (with_news(row[0], event), execution))
+    set_timer(tx, ROOM, f"{OWNER}:{execution}", tx.now)
+
+
 def _proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event], caller: str | None, *, is_row: bool) -> None:
     """Tell an execution what happened, do what it wants, and save or end it."""
+    setting.in_hand.append(run)
+    try:
+        standing = _tell(tx, setting, run, events)
+    finally:
+        setting.in_hand.pop()
+    log_history(tx, run.logging, run.state.arn, run.history)
+    if run.finish is not None:
+        _end(tx, setting, run, caller, is_row=is_row)
+        return
+    if is_row:
+        tx.run(sql.SAVE_EXPRESS, (standing, express_id(run)))
+    else:
+        _insert(tx, run, caller, standing)
+    set_timer(tx, ROOM, f"{OWNER}:{express_id(run)}", tx.now if run.goes_on else _due(run.state))
+
+
+def _tell(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> bytes:
+    """Tell an execution what happened and do what it wants; answer where it stands then, packed."""
     given: deque[Event] = deque(events)
     if run.deleting:
         run.finish = Finish("ABORTED", cause="The state machine has been deleted.")
@@ -122,25 +153,16 @@ def _proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event], caller
         latest = run.state.started_at + LONGEST_MS
         if run.state.deadline is None or run.state.deadline > latest:
             run.state.deadline = latest
-    standing = b""
-    if run.finish is None:
-        # Timers that were not told are due still.
-        news = [*follow, *(event for event in given if not isinstance(event, TimerFired | Continued))]
-        run.goes_on = run.goes_on or bool(given)
-        standing = pack_standing(run.state, news, goes_on=run.goes_on)
-        if len(standing) > STANDING_BYTES:
-            cause = f"An Express execution that waits may not be larger than {STANDING_BYTES} bytes."
-            tell(tx, setting, run, StopRequested("States.Runtime", cause), follow)
-    log_history(tx, run.logging, run.state.arn, run.history)
     if run.finish is not None:
-        _end(tx, setting, run, caller, is_row=is_row)
-        return
-    if is_row:
-        tx.run(sql.SAVE_EXPRESS, (standing, express_id(run)))
-    else:
-        _insert(tx, run, caller, standing)
-    due = tx.now if run.goes_on or follow else _due(run.state)
-    set_timer(tx, ROOM, f"{OWNER}:{express_id(run)}", due)
+        return b""
+    # Timers that were not told are due still.
+    news = [*follow, *(event for event in given if not isinstance(event, TimerFired | Continued))]
+    run.goes_on = run.goes_on or bool(given or follow)
+    standing = pack_standing(run.state, news, goes_on=run.goes_on)
+    if len(standing) > STANDING_BYTES:
+        cause = f"An Express execution that waits may not be larger than {STANDING_BYTES} bytes."
+        tell(tx, setting, run, StopRequested("States.Runtime", cause), follow)
+    return standing
 
 
 def _due(state: Execution) -> Instant:
@@ -160,7 +182,10 @@ def _end(tx: Tx, setting: Setting, run: Run, caller: str | None, *, is_row: bool
     assert run.finish is not None
     execution = express_id(run)
     if run.watcher is not None:
-        tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish)
+        action = sdk_action("sfn", "startSyncExecution")
+        assert action is not None, "the model of Step Functions has it"
+        output = show(action.output, sync_answer(facts_of(run), ending_of(run, tx.now), trace=run.state.trace))
+        setting.switchboard.finished(tx, run.watcher, Ending(run.finish.status == "SUCCEEDED", output))
     if not is_row:
         return
     if caller is None:
@@ -170,6 +195,17 @@ def _end(tx: Tx, setting: Setting, run: Run, caller: str | None, *, is_row: bool
     tx.run(sql.END_EXPRESS, (dumps(ending_of(run, tx.now)), execution))
     set_timer(tx, ROOM, f"{OWNER}:{execution}", tx.now + KEPT_MS)
     tx.ring(topic_of(execution))
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Answer what StartSyncExecution says of the start."""
+    return {
+        "executionArn": run.state.arn,
+        "stateMachineArn": run.state.machine_arn,
+        "name": run.state.name,
+        "startDate": run.state.started_at,
+        "input": run.state.input.text,
+    }
 
 
 def ending_of(run: Run, now: Instant) -> dict[str, str | int | None]:

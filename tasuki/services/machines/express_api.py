@@ -3,18 +3,16 @@
 from typing import Any
 
 from tasuki.services.machines import express_queries as sql
-from tasuki.services.machines.express import LONGEST_MS, begin, ending_of, take_answer, topic_of
+from tasuki.services.machines.express import LONGEST_MS, begin, ending_of, facts_of, take_answer, topic_of
+from tasuki.services.machines.express_answers import sync_answer
 from tasuki.services.machines.model import express_arn, machine_arn
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.starting import Start, prepare
 from tasuki.store.store import Tx
 from tasuki.values.documents import loads
-from tasuki.values.instant import SECOND, Instant
+from tasuki.values.instant import SECOND
 from tasuki.values.operations import NotYet, Request
 
-BILLED_STEP_MS = 100
-BILLED_MIB = 64
-"""The smallest step of billed memory; what an execution really takes is not measured."""
 PATIENCE_MS = 10 * SECOND
 """How much longer than an execution may take its caller waits for word of the end."""
 
@@ -53,13 +51,7 @@ def _start(tx: Tx, request: Request, setting: Setting) -> dict[str, Any] | NotYe
     )
     run = prepare(tx, setting, wish)
     begin(tx, setting, run, request.request_id)
-    facts = {
-        "executionArn": run.state.arn,
-        "stateMachineArn": run.state.machine_arn,
-        "name": run.state.name,
-        "startDate": run.state.started_at,
-        "input": run.state.input.text,
-    }
+    facts = facts_of(run)
     if run.finish is None:
         return _not_yet(request, facts)
     return _answer(request, facts, ending_of(run, tx.now))
@@ -74,19 +66,5 @@ def _not_yet(request: Request, facts: dict[str, Any]) -> NotYet:
 
 
 def _answer(request: Request, facts: dict[str, Any], ending: dict[str, Any]) -> dict[str, Any]:
-    included = {"included": request.input.get("includedData") != "METADATA_ONLY"}
-    answer = {**facts, "inputDetails": included, "outputDetails": included}
-    answer |= {name: value for name, value in ending.items() if value is not None}
-    if not included["included"]:
-        answer.pop("input")
-        answer.pop("output", None)
-    trace = request.trace or request.input.get("traceHeader")
-    if trace:
-        answer["traceHeader"] = trace
-    answer["billingDetails"] = _billing(facts["startDate"], ending["stopDate"])
-    return answer
-
-
-def _billing(started_at: Instant, stopped_at: Instant) -> dict[str, int]:
-    steps = max(1, -(-(stopped_at - started_at) // BILLED_STEP_MS))
-    return {"billedDurationInMilliseconds": steps * BILLED_STEP_MS, "billedMemoryUsedInMB": BILLED_MIB}
+    included = request.input.get("includedData") != "METADATA_ONLY"
+    return sync_answer(facts, ending, included=included, trace=request.trace or request.input.get("traceHeader"))

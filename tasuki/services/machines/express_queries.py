@@ -11,6 +11,8 @@ LOAD_EXPRESS = (
     "e.answer IS NOT NULL, m.account, m.region, m.name, m.status, r.digest, r.role_arn, r.logging "
     "FROM express e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
 )
+# Where it stands.
+EXPRESS_STANDING = "SELECT state FROM express WHERE id = ?"
 # Where it stands after a unit.
 SAVE_EXPRESS = "UPDATE express SET state = ? WHERE id = ?"
 # It is over, and its caller has not heard of it yet.

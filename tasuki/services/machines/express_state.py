@@ -34,14 +34,20 @@ def pack_standing(state: Execution, news: Iterable[Event], *, goes_on: bool) -> 
     )
 
 
+def with_news(blob: bytes, event: Event) -> bytes:
+    """Put an event behind the news that an execution was not told yet."""
+    version, numbers, frames, results, news, goes_on = unpack(blob)
+    _check(version)
+    return pack((version, numbers, frames, results, [*news, pack_event(event)], goes_on))
+
+
 def unpack_standing(state: Execution, blob: bytes) -> tuple[list[Event], bool]:
     """Put an execution where it stood; answer (news it was not told, whether it goes on by itself).
 
     Raises `StoreNewer` for an unknown format.
     """
     version, numbers, frames, results, news, goes_on = unpack(blob)
-    if version != _VERSION:
-        raise StoreNewer(f"an Express execution has format {version}; this Tasuki reads up to {_VERSION}")
+    _check(version)
     state.last_event, state.last_frame, state.last_attempt, state.history_bytes, state.deadline = numbers
     state.frames = Frames()
     for body in frames:
@@ -49,3 +55,8 @@ def unpack_standing(state: Execution, blob: bytes) -> tuple[list[Event], bool]:
     for parent, child, output in results:
         state.frames.finish_child(parent, child, Doc.of_text(output))
     return [unpack_event(body) for body in news], goes_on
+
+
+def _check(version: int) -> None:
+    if version != _VERSION:
+        raise StoreNewer(f"an Express execution has format {version}; this Tasuki reads up to {_VERSION}")

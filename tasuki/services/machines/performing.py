@@ -8,7 +8,7 @@ Code: MissingParameter; Request ID: ...; Proxy: null)`.
 from typing import Any
 
 from tasuki.engine.commands import CancelTask, ScheduleTask
-from tasuki.engine.events import Event, TaskFailed, TaskSubmitted, TaskSucceeded
+from tasuki.engine.events import Event, TaskFailed, TaskStarted, TaskSubmitted, TaskSucceeded
 from tasuki.language.definition import Resource
 from tasuki.services.machines.sdk import SdkCall, sdk_call, sdk_refusal, sdk_services
 from tasuki.services.switchboard import Answer, Caller, Integration, Switchboard
@@ -84,6 +84,8 @@ class Wishes:
             else:
                 error, cause = _refusal(resource.service, integration.error_prefix, no, request_id)
             return TaskFailed(wish.frame, wish.attempt, error, cause, at)
+        if answer.later:
+            return TaskStarted(wish.frame, wish.attempt)
         if resource.pattern and not resource.sdk and answer.output.get("Failures"):
             return self._not_placed(wish, integration, answer)
         shown = answer.output
@@ -107,23 +109,30 @@ class Wishes:
         if resource.kind != "integration":
             return None
         if resource.sdk:
-            return sdk_call(self._switchboard, resource)
+            own = self._switchboard.integrations.get(f"aws-sdk:{resource.service}:{resource.action}")
+            return own or sdk_call(self._switchboard, resource)
         return self._switchboard.integrations.get(f"{resource.service}:{resource.action}")
 
     def _not_offered(self, resource: Resource) -> tuple[str, str]:
         """Answer error and cause of a service without a room: as of one that cannot be reached, so Catch sees it."""
-        offered = sorted(self._switchboard.integrations) + sdk_services(self._switchboard)
+        own = [name for name in self._switchboard.integrations if not name.startswith("aws-sdk:")]
+        offered = sorted(own) + sdk_services(self._switchboard)
         cause = f"The resource {resource.arn} is not offered here. Offered: {', '.join(offered) or 'nothing'}."
         prefix = _PREFIXES.get(resource.resource_type) or resource.service.capitalize()
         return f"{prefix}.{_UNREACHED}", cause
 
     def _caller(self, wish: ScheduleTask) -> Caller:
-        pattern = wish.resource.pattern
+        resource = wish.resource
+        pattern = resource.pattern
         watcher = None
         if pattern.startswith("sync"):
             watcher = f"machines:{self._execution}:{wish.frame}:{wish.attempt}"
             if pattern == "sync:2":
                 watcher += ":2"
+        elif resource.sdk and not pattern:
+            # Heeded by the calls alone whose answer comes later. An Express execution has no number, but a name.
+            who = self._execution or self._arn.rpartition(":")[2]
+            watcher = f"machines:{who}:{wish.frame}:{wish.attempt}:call"
         return Caller(
             account=self._account,
             region=self._region,

@@ -315,3 +315,69 @@ def test_the_type_is_described_and_never_changes(play: Play) -> None:
     arn = express(play, PASS)
     assert play.call("DescribeStateMachine", stateMachineArn=arn)["type"] == "EXPRESS"
     assert play.call("ListStateMachines")["stateMachines"][0]["type"] == "EXPRESS"
+
+
+def waiting_for(arn: str, **more: Any) -> dict[str, Any]:
+    """A machine of one Task that waits for an Express execution."""
+    return task("aws-sdk:sfn:startSyncExecution", {"StateMachineArn": arn, "Input": {"n": 1}}, **more)
+
+
+def test_a_task_waits_for_an_express_execution(play: Play) -> None:
+    child = express(play, WAIT, "child")
+    execution = play.run(waiting_for(child))
+    play.house.advance(seconds=59)
+    assert play.describe(execution)["status"] == "RUNNING"
+    play.house.advance(seconds=1)
+    output = play.output(execution)
+    assert {name: output[name] for name in ("Status", "Output", "Input", "StateMachineArn", "BillingDetails")} == {
+        "Status": "SUCCEEDED",
+        "Output": '{"n":1}',
+        "Input": '{"n":1}',
+        "StateMachineArn": child,
+        "BillingDetails": {"BilledDurationInMilliseconds": 60_000, "BilledMemoryUsedInMb": 64},
+    }
+    kinds = ["TaskScheduled", "TaskStarted", "TaskSucceeded"]
+    assert [kind for kind in play.types(execution) if kind in kinds] == kinds
+    assert play.rows("express") == 0
+    assert play.left_over() == {}
+
+
+def test_to_a_task_a_failed_execution_is_an_answer(play: Play) -> None:
+    fail = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "C"}}}
+    execution = play.run(waiting_for(express(play, fail, "child")))
+    play.house.drain()
+    output = play.output(execution)
+    assert (output["Status"], output["Error"], output["Cause"]) == ("FAILED", "E", "C")
+
+
+def test_a_task_cannot_wait_for_a_standard_execution(play: Play) -> None:
+    execution = play.run(waiting_for(play.create(PASS, "child")))
+    described = play.describe(execution)
+    assert (described["status"], described["error"]) == ("FAILED", "Sfn.StateMachineTypeNotSupportedException")
+
+
+def test_an_express_machine_waits_for_another(play: Play) -> None:
+    parent = express(play, waiting_for(express(play, WAIT, "child"), ResultSelector={"s.$": "$.Status"}), "parent")
+    caller = Caller(play, parent)
+    assert isinstance(caller.look(), NotYet)
+    play.house.advance(seconds=60)
+    assert json.loads(caller.look()["output"]) == {"s": "SUCCEEDED"}
+    assert left(play) == {}
+
+
+def test_a_task_that_gave_up_does_not_hear_of_the_end(play: Play) -> None:
+    execution = play.run(waiting_for(express(play, WAIT, "child"), TimeoutSeconds=5))
+    play.house.advance(seconds=60)
+    assert play.describe(execution)["error"] == "States.Timeout"
+    assert play.rows("express") == 0
+
+
+def test_a_machine_that_waits_for_itself_goes_round_in_bounded_units(play: Play) -> None:
+    arn = "arn:aws:states:us-east-1:000000000000:stateMachine:m"
+    round_and_round = {**waiting_for(arn), "TimeoutSeconds": 2}
+    round_and_round["States"]["W"] = {"Type": "Wait", "Seconds": 1, "Next": "T"}
+    round_and_round["StartAt"] = "W"
+    caller = Caller(play, express(play, round_and_round))
+    assert isinstance(caller.look(), NotYet)
+    play.house.advance(seconds=2)
+    assert caller.look()["status"] == "TIMED_OUT"
