@@ -22,7 +22,6 @@ from tasuki.services.machines import (
 )
 from tasuki.services.machines.express_api import start_sync_execution
 from tasuki.services.machines.express_call import StartSyncCall
-from tasuki.services.machines.express_call import StartSyncCall
 from tasuki.services.machines.listing import list_executions
 from tasuki.services.machines.map_runs import TOPIC
 from tasuki.services.machines.setting import ROOM, Setting
@@ -43,7 +42,6 @@ def room(config: Config, switchboard: Switchboard) -> Room:
     turns = polls.Turns(setting)
     map_turns = map_polls.MapTurns(setting)
     switchboard.integrations["states:startExecution"] = offers.StartExecutionCall(setting)
-    switchboard.integrations["aws-sdk:sfn:startSyncExecution"] = StartSyncCall(setting)
     switchboard.integrations["aws-sdk:sfn:startSyncExecution"] = StartSyncCall(setting)
     switchboard.targets["states"] = offers.MachineTarget(setting)
     switchboard.watchers[ROOM] = offers.TaskWatcher()

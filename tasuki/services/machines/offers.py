@@ -4,7 +4,6 @@ from typing import Any
 
 from tasuki.engine.events import Event, StopRequested, TaskFailed, TaskSucceeded
 from tasuki.services.machines import express
-from tasuki.services.machines import express
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.errors import ValidationException
 from tasuki.services.machines.model import parse_execution_arn
@@ -118,9 +117,6 @@ class TaskWatcher:
             cause = ending.cause if ending.cause is not None else dumps(output)
             event = TaskFailed(int(frame), int(attempt), ending.error, cause)
         if execution.isdecimal():
-            if execution.isdecimal():
             send(tx, int(execution), event)
-        else:
-            express.send(tx, execution, event)
         else:
             express.send(tx, execution, event)
