@@ -12,6 +12,7 @@ from tasuki.engine.redrive import keep
 from tasuki.engine.turn import ChildFailed, DataLimitExceeded, Failure, Turn
 from tasuki.language.definition import Map, Parallel, State, Task
 from tasuki.language.errors import StatesError
+from tasuki.language.jsonata import QueryFailed
 from tasuki.language.retry import HEARTBEAT_TIMEOUT, delay_ms, find_catcher, find_retrier
 from tasuki.values.documents import Doc
 
@@ -22,7 +23,33 @@ def fail_by_engine(turn: Turn, frame: Frame, state: State, error: StatesError) -
         abort_children(turn, frame, state, frame.last_event, "The state failed")
         turn.lost.clear()  # it did not fail because of a child: redriven, it runs anew
         frame.items = None
-    fail_state(turn, frame, state, Failure(error.error, located(frame, state, error)))
+    failure = Failure(error.error, located(frame, state, error))
+    failed_event = note_evaluation(turn, frame, state, error) if isinstance(error, QueryFailed) else None
+    fail_state(turn, frame, state, failure, failed_event)
+
+
+def note_evaluation(turn: Turn, frame: Frame, state: State, error: QueryFailed) -> str | None:
+    """Write that a JSONata expression failed; answer the event with which a state ends that had not begun its work.
+
+    AWS evaluates before it writes that the state was entered, so the event comes after what came before the state
+    (recorded: assign/test_undefined_reference, base_scenarios/test_map_state_items_eval_jsonata_fail).
+    """
+    began = frame.last_event != frame.entered_event
+    previous = frame.last_event
+    if not began and not error.entered and turn.history and turn.history[0].id <= frame.entered_event:
+        previous = turn.history[frame.entered_event - turn.history[0].id].previous
+    details = {
+        "error": error.error,
+        "cause": located(frame, state, error),
+        "location": error.location,
+        "state": state.name,
+    }
+    frame.last_event = turn.note(previous, "EvaluationFailed", details)
+    if began:
+        return None
+    return (
+        "MapStateFailed" if isinstance(state, Map) else "ParallelStateFailed" if isinstance(state, Parallel) else None
+    )
 
 
 def located(frame: Frame, state: State, error: StatesError) -> str:
@@ -96,6 +123,8 @@ def _catch(turn: Turn, frame: Frame, state: Task | Parallel | Map, matched: str,
         turn.leave(frame, state, output, assigned, catcher.next)
     except StatesError as failed:
         # The catcher's own expressions fail: nobody catches that in the same state.
+        if isinstance(failed, QueryFailed):
+            note_evaluation(turn, frame, state, failed)
         _fail_frame(turn, frame, state, Failure(failed.error, located(frame, state, failed)), finished=False)
     return True
 

@@ -1,7 +1,8 @@
 """How documents pass through a state: what it works on, and what becomes of its result.
 
 `mode_of` is the one place that looks at the query language. A mode is four questions, asked by the state modules and by
-`failing`; JSONPath's answers are below (developer guide, "Input and output processing"; recorded: assign/*, base/*).
+`failing`; JSONPath's answers are below (developer guide, "Input and output processing"; recorded: assign/*, base/*),
+JSONata's in `flow_jsonata`.
 
     input ─InputPath→ scope ─Parameters→ arguments ─(work)→ result ─ResultSelector→ ─ResultPath→ ─OutputPath→ output
                                                               └─Assign→ variables
@@ -12,8 +13,9 @@ A document that nothing changes stays the same `Doc`, so that history holds it o
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
-from tasuki.engine.context import Context
 from tasuki.engine.execution import Frame
+from tasuki.engine.flow_jsonata import Jsonata
+from tasuki.engine.scopes import make_scope as make_scope  # noqa: PLC0414 - those who have a mode make scopes, too
 from tasuki.engine.turn import Turn
 from tasuki.language.definition import Catcher, Expression, Scope, State
 from tasuki.language.payload import merge
@@ -32,9 +34,16 @@ class Mode(Protocol):
         """Answer what the state works on: Parameters or Arguments, by default the input."""
 
     def finish(
-        self, scope: Scope, frame: Frame, state: State, result: Doc, assign: Expression | None
+        self,
+        scope: Scope,
+        frame: Frame,
+        state: State,
+        result: Doc,
+        assign: Expression | None,
+        *,
+        output: Expression | None = None,
     ) -> tuple[Doc, Assigned]:
-        """Answer a result's output, and the variables to assign."""
+        """Answer a result's output, and the variables to assign. `output` is that of a Choice, which has several."""
 
     def caught(self, scope: Scope, frame: Frame, catcher: Catcher, error_output: Doc) -> tuple[Doc, Assigned]:
         """Answer the output of a caught error, and the variables to assign."""
@@ -67,9 +76,22 @@ class JsonPath:
         return made
 
     def finish(
-        self, scope: Scope, frame: Frame, state: State, result: Doc, assign: Expression | None
+        self,
+        scope: Scope,
+        frame: Frame,
+        state: State,
+        result: Doc,
+        assign: Expression | None,
+        *,
+        output: Expression | None = None,
     ) -> tuple[Doc, Assigned]:
         """ResultSelector, ResultPath into the raw input, OutputPath; in Assign `$` is the result as it came."""
+        del output
+        return self._finish(scope, frame, state, result, assign)
+
+    def _finish(
+        self, scope: Scope, frame: Frame, state: State, result: Doc, assign: Expression | None
+    ) -> tuple[Doc, Assigned]:
         flow = state.flow
         output = result
         if flow.result_selector is not None:
@@ -106,14 +128,9 @@ class JsonPath:
 
 
 _JSONPATH = JsonPath()
+_JSONATA = Jsonata()
 
 
 def mode_of(state: State) -> Mode:
-    """Answer a state's mode. JSONata machines are refused by `parse`, so there is one."""
-    assert state.query_language == "JSONPath", "parse let a query language through that the engine does not know"
-    return _JSONPATH
-
-
-def make_scope(turn: Turn, frame: Frame, state: State, value: Any, item: tuple[int, Doc] | None = None) -> Scope:
-    """Answer a scope in which `$` is `value`, and `$$.Map.Item` is `item` or the one around the frame."""
-    return Scope(value, Context(turn, frame, state, item), turn.variables(frame), turn.chance(), trace=turn.trace)
+    """Answer a state's mode."""
+    return _JSONATA if state.query_language == "JSONata" else _JSONPATH

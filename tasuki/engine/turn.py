@@ -9,6 +9,7 @@ from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Pha
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
 from tasuki.language.definition import Block, Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
 from tasuki.language.errors import StatesError
+from tasuki.language.jsonata import Fuel
 from tasuki.values.chance import Chance
 from tasuki.values.documents import Doc
 from tasuki.values.errors import MalformedDocument, TasukiError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MAX_TRANSITIONS = READY_AT_ONCE
 MAX_STEP_EVENTS = 500
 MAX_STEP_BYTES = 1_048_576
+MAX_STEP_FUEL = 200_000
 """Where a step yields: a unit stays small, whatever the machine does (HOUSE.md 9, "Units are small")."""
 
 MAX_PAYLOAD_BYTES = 262_144
@@ -99,6 +101,7 @@ class Turn:
         "execution_context",
         "failure",
         "frames",
+        "fuel",
         "given_context",
         "happenings",
         "history",
@@ -128,6 +131,8 @@ class Turn:
         """There may be READY frames that nobody has looked at."""
         self.transitions = 0
         self.bytes = 0
+        self.fuel = Fuel()
+        """What JSONata expressions have used up."""
         self.weighed: Doc | None = None
         """The document weighed last: a result is often the output, too."""
         self.lost: dict[int, Remain] = {}
@@ -147,7 +152,10 @@ class Turn:
     def is_full(self) -> bool:
         """Tell whether this step has done its share."""
         return (
-            self.transitions >= MAX_TRANSITIONS or len(self.history) >= MAX_STEP_EVENTS or self.bytes >= MAX_STEP_BYTES
+            self.transitions >= MAX_TRANSITIONS
+            or len(self.history) >= MAX_STEP_EVENTS
+            or self.bytes >= MAX_STEP_BYTES
+            or self.fuel.spent >= MAX_STEP_FUEL
         )
 
     def block(self, frame: Frame) -> Block:
@@ -181,6 +189,7 @@ class Turn:
         if frame.entered_event:
             return
         frame.entered_at = self.now
+        self.fuel.refill()
         frame.entered_event = self.write(frame, ENTERED[type(state)], {"name": state.name, "input": frame.input})
 
     def leave(

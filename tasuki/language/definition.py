@@ -26,7 +26,8 @@ class Scope:
 
     `input` is the document that `$` means, `context` the context object (`$$`, `$states.context`), made on first use,
     `variables` those in reach, `result` and `error_output` what `$states` adds in JSONata mode. `chance` draws for
-    `States.UUID` and `States.MathRandom`.
+    `States.UUID` and `States.MathRandom`. In JSONata mode `input`, `result` and `error_output` are `Doc`s: an expression
+    takes their text. `now` is the time that `$now()` tells, `fuel` what expressions may use up (`jsonata.Fuel`).
     """
 
     input: Any
@@ -37,6 +38,8 @@ class Scope:
     error_output: Any = None
     trace: dict[str, Any] | None = None
     """Where a mode notes how the data passed through the state, when somebody wants to know (TestState)."""
+    now: int = 0
+    fuel: Any = None
 
 
 Expression: TypeAlias = Callable[[Scope], Any]

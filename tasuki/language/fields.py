@@ -1,12 +1,12 @@
-"""The fields of a state, read in the language of the state: what is a path or a template becomes an `Expression`.
-
-JSONata comes with a later release: its fields are recognised here, and refused by one diagnosis.
-"""
+"""The fields of a state, read in the language of the state: what is a path, a template or a query becomes an `Expression`."""
 
 from typing import Any, Literal
 
+from tasuki.language import jsonata_fields, jsonata_templates
 from tasuki.language.definition import Expression, QueryLanguage, Scope
 from tasuki.language.errors import StatesError
+from tasuki.language.jsonata import BadQuery, Query
+from tasuki.language.jsonata_templates import Template, is_query
 from tasuki.language.path_steps import BadPath
 from tasuki.language.paths import Complaint, Path, is_variable_name, parse_path, path_missing
 from tasuki.language.payload import compile_template, compile_value
@@ -19,18 +19,25 @@ ResultPath = tuple[str | int, ...] | Literal["discard"]
 class Fields(Node):
     """An object whose fields may hold paths, templates or queries. `variables` collects the names that are read."""
 
-    __slots__ = ("language", "variables")
+    __slots__ = ("language", "state_pointer", "variables")
 
     def __init__(
         self, value: dict[str, Any], pointer: str, complaints: Complaints, language: QueryLanguage, variables: set[str]
     ) -> None:
         super().__init__(value, pointer, complaints)
         self.language = language
+        self.state_pointer = pointer
         self.variables = variables
 
     def of(self, node: Node) -> "Fields":
         """Read an object below in the same language."""
-        return Fields(node.value, node.pointer, self.complaints, self.language, self.variables)
+        below = Fields(node.value, node.pointer, self.complaints, self.language, self.variables)
+        below.state_pointer = self.state_pointer
+        return below
+
+    def location(self, field: str) -> str:
+        """Answer where a field stands below its state, as failures of expressions tell it: `Choices[0]/Condition`."""
+        return self.at(field).removeprefix(f"{self.state_pointer}/")
 
     def path(self, field: str) -> Path | None:
         """Answer a path; complain about what is none."""
@@ -84,8 +91,19 @@ class Fields(Node):
         if field not in self:
             return None
         if self.language == "JSONata":
-            return self.query(field)
+            return self.jsonata_template(field)
         return compile_template(self.value[field], self.variables, self._complain_template, self.at(field))
+
+    def jsonata_template(self, field: str) -> Template:
+        """Answer a template of JSONata's."""
+
+        def complain(pointer: str, code: str, message: str) -> None:
+            self.complaints.add(pointer, message, code)
+
+        made = jsonata_templates.compile_template(self.value[field], self.location(field), self.at(field), complain)
+        for query in made.queries:
+            self.variables |= query.variables
+        return made
 
     def _complain_template(self, pointer: str, key: str, reason: str) -> None:
         self.complaints.add(
@@ -106,21 +124,33 @@ class Fields(Node):
                 names.complain("", f"'{name}' is not a valid name of a variable")
         return self.template("Assign")
 
-    def query(self, field: str) -> Expression | None:
-        """Refuse JSONata for the present."""
-        self.complaints.not_yet(self.at(field), "JSONata", "use the JSONPath query language")
-        return None
+    def query(self, field: str) -> Query | None:
+        """Answer the query of a field that holds one; complain when no machine may hold it."""
+        try:
+            made = jsonata_templates.read_query(self.value[field], self.location(field))
+        except BadQuery as bad:
+            for message in bad.messages:
+                self.complaints.add(self.at(field), message, bad.code)
+            return None
+        self.variables |= made.variables
+        return made
+
+    def holds_query(self, field: str) -> bool:
+        """Tell whether a field holds a query."""
+        return self.language == "JSONata" and is_query(self.value.get(field))
 
     def number(self, field: str, least: float, most: float) -> Any:
         """Answer a number, or in JSONata mode what computes it."""
-        if self.language == "JSONata" and is_query(self.value.get(field)):
-            return self.query(field)
+        if self.holds_query(field):
+            query = self.query(field)
+            return None if query is None else jsonata_fields.number(query, least, most)
         return super().number(field, least, most)
 
     def whole(self, field: str, least: int, most: int) -> Any:
         """Answer a whole number, or in JSONata mode what computes it."""
-        if self.language == "JSONata" and is_query(self.value.get(field)):
-            return self.query(field)
+        if self.holds_query(field):
+            query = self.query(field)
+            return None if query is None else jsonata_fields.whole(query, least, most)
         return self.integer(field, least, most)
 
     def whole_or_path(self, field: str, least: int, most: int) -> Any:
@@ -174,8 +204,9 @@ class Fields(Node):
         """Answer Error or Cause: a text, or the expression of one given as ErrorPath or CausePath (or as a query)."""
         by_path = f"{field}Path"
         if self.at_most_one(field, by_path) != by_path:
-            if self.language == "JSONata" and is_query(self.value.get(field)):
-                return self.query(field)
+            if self.holds_query(field):
+                query = self.query(field)
+                return None if query is None else jsonata_fields.text(query)
             return self.text(field)
         text = self.text(by_path)
         if text is None:
@@ -199,7 +230,7 @@ class Fields(Node):
     def items(self) -> Expression | None:
         """Answer the expression of a Map's items; in JSONPath mode it makes sure of an array."""
         if self.language == "JSONata":
-            return self.query("Items") if "Items" in self else None
+            return self._jsonata_items()
         path = self.path("ItemsPath") if "ItemsPath" in self else parse_path("$")
         if path is None:
             return None
@@ -213,10 +244,16 @@ class Fields(Node):
 
         return items
 
-
-def is_query(value: Any) -> bool:
-    """Tell whether a value is a JSONata query: a text that is wholly between `{%` and `%}`."""
-    return isinstance(value, str) and value.startswith("{%") and value.endswith("%}")
+    def _jsonata_items(self) -> Expression | None:
+        """Answer the expression of Items: a query or an array with queries in it; by default the input."""
+        if "Items" not in self:
+            return jsonata_fields.items_of_input
+        if self.holds_query("Items"):
+            query = self.query("Items")
+            return None if query is None else jsonata_fields.array(query)
+        if self.array("Items") is None:
+            return None
+        return self.jsonata_template("Items")
 
 
 def plain(value: Any) -> str:

@@ -120,7 +120,6 @@ class _Machine:
             )
             return outer
         if value == "JSONata":
-            node.complaints.not_yet(node.at("QueryLanguage"), "JSONata", "use the JSONPath query language")
             return "JSONata"
         if self.language == "JSONata":
             node.complain("", "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from tasuki.language import jsonata_fields
 from tasuki.language.choice import CONNECTIVES, OPERATORS, BadRule, RuleTest, compile_rule
 from tasuki.language.definition import (
     Block,
@@ -20,7 +21,7 @@ from tasuki.language.definition import (
     Wait,
 )
 from tasuki.language.distributed import read_distributed
-from tasuki.language.fields import Fields, is_query
+from tasuki.language.fields import Fields
 from tasuki.language.handlers import read_catch, read_retry
 from tasuki.language.resources import parse_resource
 from tasuki.language.schema import LARGEST, Node
@@ -212,14 +213,7 @@ def _rule(fields: Fields) -> Rule | None:
     following = fields.text("Next") or ""
     if fields.language == "JSONata":
         fields.only({"Condition", "Next", "Assign", "Output", "Comment"})
-        if fields.require("Condition") and not isinstance(fields.value["Condition"], bool):
-            if is_query(fields.value["Condition"]):
-                fields.query("Condition")
-            else:
-                fields.complain("Condition", "Expected value of type Boolean")
-        fields.assign()
-        fields.template("Output")
-        return None
+        return Rule(test=_condition(fields), next=following, assign=fields.assign(), output=fields.template("Output"))
     fields.only({"Variable", "Next", "Assign", "Comment"} | OPERATORS | CONNECTIVES)
     try:
         test: RuleTest = compile_rule(fields.value, fields.variables)
@@ -227,6 +221,19 @@ def _rule(fields: Fields) -> Rule | None:
         fields.complaints.add(f"{fields.pointer}/{bad.field}" if bad.field else fields.pointer, bad.message)
         return None
     return Rule(test=test, next=following, assign=fields.assign())
+
+
+def _condition(fields: Fields) -> Expression:
+    """Answer a rule's test; after a complaint one that never matches."""
+    fields.require("Condition")
+    value = fields.value.get("Condition")
+    if fields.holds_query("Condition"):
+        query = fields.query("Condition")
+        if query is not None:
+            return jsonata_fields.boolean(query)
+    elif not isinstance(value, bool) and "Condition" in fields:
+        fields.complain("Condition", "Expected value of type Boolean")
+    return lambda scope: value is True  # noqa: ARG005 - an expression's shape
 
 
 def _parallel(fields: Fields, shared: dict[str, Any], blocks: Blocks) -> State:
@@ -248,8 +255,6 @@ def _map(fields: Fields, shared: dict[str, Any], blocks: Blocks) -> State | None
         return None
     node = fields.object(name)
     selector = fields.at_most_one("ItemSelector", "Parameters")
-    for field in ("ItemReader", "ItemBatcher", "ResultWriter"):
-        fields.object(field)
     item_selector = fields.template(selector) if selector else None
     items = fields.items()
     concurrency = fields.whole_or_path("MaxConcurrency", 0, LARGEST)

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from tasuki.language import jsonata_fields
 from tasuki.language.definition import Scope
 from tasuki.language.errors import StatesError
-from tasuki.language.fields import Fields, is_query, plain
+from tasuki.language.fields import Fields, plain
+from tasuki.language.jsonata import QueryFailed
 from tasuki.language.paths import Path
 from tasuki.language.schema import LARGEST
 from tasuki.language.timestamps import ceil_ms, parse_timestamp
@@ -25,9 +27,12 @@ def read_until(fields: Fields) -> Until | None:
 
 
 def _seconds(fields: Fields) -> Until | None:
-    if fields.language == "JSONata" and is_query(fields.value["Seconds"]):
-        fields.query("Seconds")
-        return None
+    if fields.holds_query("Seconds"):
+        query = fields.query("Seconds")
+        if query is None:
+            return None
+        count = jsonata_fields.whole(query, 0, LARGEST)
+        return lambda scope, now: now + count(scope) * SECOND
     seconds = fields.integer("Seconds", 0, LARGEST)
     if seconds is None:
         return None
@@ -54,9 +59,8 @@ def _seconds_path(fields: Fields) -> Until | None:
 
 def _timestamp(fields: Fields) -> Until | None:
     value = fields.value["Timestamp"]
-    if fields.language == "JSONata" and is_query(value):
-        fields.query("Timestamp")
-        return None
+    if fields.holds_query("Timestamp"):
+        return _timestamp_query(fields)
     if fields.text("Timestamp") is None:
         return None
     moment = parse_timestamp(value)
@@ -65,6 +69,26 @@ def _timestamp(fields: Fields) -> Until | None:
         return None
     instant = ceil_ms(moment)
     return lambda scope, now: _bounded(instant, now)  # noqa: ARG005 - a Wait's shape
+
+
+def _timestamp_query(fields: Fields) -> Until | None:
+    query = fields.query("Timestamp")
+    if query is None:
+        return None
+    read = jsonata_fields.text(query)
+
+    def until(scope: Scope, now: Instant) -> Instant:
+        value = read(scope)
+        moment = parse_timestamp(value)
+        if moment is None:
+            raise QueryFailed(
+                f"The Timestamp field cannot be parsed as an ISO-8601 extended offset date-time format string: {value}",
+                "Timestamp",
+                entered=True,
+            )
+        return _bounded(ceil_ms(moment), now)
+
+    return until
 
 
 def _timestamp_path(fields: Fields) -> Until | None:

@@ -13,7 +13,6 @@ from tasuki.language.errors import InvalidDefinition
 from tests.engine.player import Play
 from tests.engine.recorded import FOLDER, Answers, Matcher, cases, expand, parsed
 
-DISTRIBUTED = "a Distributed Map: refused by `parse` until a later release"
 KNOWN: dict[str, str] = {
     "asl/scenarios:base_scenarios/test_max_concurrency_path_negative": (
         "read by the recorder right after the start, while the execution was RUNNING; ours fails at once, as AWS's must have"

@@ -406,57 +406,68 @@ def test_the_parser_says_where_json_ends() -> None:
     assert (code, location) == ("INVALID_JSON_DESCRIPTION", "/")
 
 
-JSONATA = "JSONata comes with a later release of Tasuki; use the JSONPath query language"
-
-
 @pytest.mark.parametrize(
-    ("definition", "location"),
+    "definition",
     [
-        ({**BLOCK, "QueryLanguage": "JSONata"}, "/QueryLanguage"),
-        (
-            {"StartAt": "S", "States": {"S": {**PASS, "QueryLanguage": "JSONata", "Output": "{% 1 %}"}}},
-            "/States/S/QueryLanguage",
-        ),
-        (
-            {
-                "StartAt": "S",
-                "QueryLanguage": "JSONata",
-                "States": {
-                    "S": {
-                        "Type": "Choice",
-                        "Choices": [
-                            {"Condition": "{% true %}", "Next": "W", "Output": "{% 1 %}", "Assign": {"a": "{% 1 %}"}}
-                        ],
-                        "Default": "W",
-                    },
-                    "W": {"Type": "Wait", "Seconds": "{% 5 %}", "Next": "M"},
-                    "M": {
-                        "Type": "Map",
-                        "Items": "{% [1] %}",
-                        "MaxConcurrency": "{% 1 %}",
-                        "ItemProcessor": {
-                            "StartAt": "T",
-                            "States": {
-                                "T": {
-                                    "Type": "Task",
-                                    "Resource": LAMBDA,
-                                    "Arguments": {},
-                                    "TimeoutSeconds": "{% 4 %}",
-                                    "End": True,
-                                }
-                            },
-                        },
-                        "Next": "F",
-                    },
-                    "F": {"Type": "Fail", "Error": "{% 'e' %}"},
+        {**BLOCK, "QueryLanguage": "JSONata"},
+        {"StartAt": "S", "States": {"S": {**PASS, "QueryLanguage": "JSONata", "Output": "{% 1 %}"}}},
+        {
+            "StartAt": "S",
+            "QueryLanguage": "JSONata",
+            "States": {
+                "S": {
+                    "Type": "Choice",
+                    "Choices": [
+                        {"Condition": "{% true %}", "Next": "W", "Output": "{% 1 %}", "Assign": {"a": "{% 1 %}"}}
+                    ],
+                    "Default": "W",
                 },
+                "W": {"Type": "Wait", "Seconds": "{% 5 %}", "Next": "M"},
+                "M": {
+                    "Type": "Map",
+                    "Items": "{% [1] %}",
+                    "MaxConcurrency": "{% 1 %}",
+                    "ItemProcessor": {
+                        "StartAt": "T",
+                        "States": {
+                            "T": {
+                                "Type": "Task",
+                                "Resource": LAMBDA,
+                                "Arguments": {},
+                                "TimeoutSeconds": "{% 4 %}",
+                                "End": True,
+                            }
+                        },
+                    },
+                    "Next": "F",
+                },
+                "F": {"Type": "Fail", "Error": "{% 'e' %}"},
             },
-            "/QueryLanguage",
-        ),
+        },
     ],
 )
-def test_jsonata_is_for_later_and_says_so_once(definition: Any, location: str) -> None:
-    assert diagnoses(dumps(definition)) == [(SCHEMA, location, JSONATA)]
+def test_jsonata_machines_and_states(definition: Any) -> None:
+    states = parse(dumps(definition)).root.states
+    assert {state.query_language for state in states.values()} == {"JSONata"}
+
+
+def test_jsonata_complaints_stand_where_the_expression_does() -> None:
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "S", "Output": {"a/b": ["{% x %}"]}, "Assign": {"v": "{% 1 + %}"}}]
+    task = {"Type": "Task", "Resource": LAMBDA, "End": True, "TimeoutSeconds": "{% y %}", "Catch": catch}
+    choice = {"Type": "Choice", "Choices": [{"Condition": "{% z %}", "Next": "S"}], "Default": "S"}
+    wait = {"Type": "Wait", "Timestamp": "{% w %}", "End": True}
+    found = [
+        (location, message.split("'")[1] if "'" in message else message)
+        for state in (task, choice, wait)
+        for _, location, message in diagnoses(machine({**state, "QueryLanguage": "JSONata"}))
+    ]
+    assert sorted(found) == [
+        ("/States/S/Catch[0]/Assign/v", "Unexpected end of expression"),
+        ("/States/S/Catch[0]/Output/a~1b[0]", "x"),
+        ("/States/S/Choices[0]/Condition", "z"),
+        ("/States/S/TimeoutSeconds", "y"),
+        ("/States/S/Timestamp", "w"),
+    ]
 
 
 def test_labels_of_distributed_maps_are_names() -> None:

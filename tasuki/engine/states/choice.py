@@ -15,16 +15,17 @@ def enter(turn: Turn, frame: Frame, state: Choice) -> None:
     result = mode.arguments(scope, frame, state)
     following: str | None = None
     assign: Expression | None = None
+    output: Expression | None = None
     for rule in state.choices:
         if rule.test(scope):
-            following, assign = rule.next, rule.assign
+            following, assign, output = rule.next, rule.assign, rule.output
             break
     else:
-        following, assign = state.default, state.assign
+        following, assign, output = state.default, state.assign, state.output
     if following is None:
         raise StatesError(
             "States.NoChoiceMatched",
             "Failed to transition out of the state. The state does not point to a next state.",
         )
-    output, assigned = mode.finish(scope, frame, state, result, assign)
-    turn.leave(frame, state, output, assigned, following)
+    made, assigned = mode.finish(scope, frame, state, result, assign, output=output)
+    turn.leave(frame, state, made, assigned, following)

@@ -25,6 +25,7 @@ KNOWN: dict[str, str] = {
     f"{_VARIABLES}[MAP_STATE_REFERENCE_IN_ITEM_SELECTOR]": NEWER,
     f"{_VARIABLES}_max_items_path[MAP_STATE_REFERENCE_IN_MAX_ITEMS_PATH]": NEWER,
     f"{_VARIABLES}_max_items_path[MAP_STATE_REFERENCE_IN_MAX_PER_BATCH_PATH]": NEWER,
+    f"{_BASE}item_reader_base_json_max_items_jsonata": NEWER,
     f"{_BASE}item_reader_base_json_with_items_path[INVALID_ITEMS_PATH]": NEWER,
     f"{_BASE}item_reader_base_json_with_items_path[VALID_ITEMS_PATH_FROM_ITEM_READER]": NEWER,
     f"{_BASE}item_reader_base_json_with_items_path[VALID_ITEMS_PATH_FROM_PREVIOUS]": NEWER,
