@@ -12,3 +12,11 @@ def play() -> Iterator[Play]:
     play = Play()
     yield play
     play.house.close()
+
+
+@pytest.fixture
+def recorded_play() -> Iterator[Play]:
+    """A house in the account of the recordings."""
+    play = Play("111111111111")
+    yield play
+    play.house.close()

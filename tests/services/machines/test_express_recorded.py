@@ -8,7 +8,6 @@ import pytest
 from tests.engine.recorded import Matcher, expand, parsed
 from tests.services.machines.stubs import Play
 from tests.services.machines.test_logging import cases, configuration, records
-from tests.services.machines.test_recorded import ACCOUNT
 
 AREAS = ("express:express_async", "express:express_sync", "sfn_api_express")
 
@@ -20,20 +19,18 @@ def recorded(member: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", recorded("start_sync_response"))
-def test_a_caller_who_waits_is_answered_as_recorded(case: dict[str, Any]) -> None:
-    play = Play(ACCOUNT)
+def test_a_caller_who_waits_is_answered_as_recorded(case: dict[str, Any], recorded_play: Play) -> None:
+    play = recorded_play
     arn = play.create(expand(case["definition"]), type="EXPRESS")
     answer = play.call("StartSyncExecution", stateMachineArn=arn, input=json.dumps(case["input"]))
-    play.house.close()
     assert not list(Matcher().differences(case["expected"]["start_sync_response"], parsed(answer)))
 
 
 @pytest.mark.parametrize("case", recorded("observed_via"))
-def test_an_execution_logs_its_end_as_recorded(case: dict[str, Any]) -> None:
-    play = Play(ACCOUNT)
+def test_an_execution_logs_its_end_as_recorded(case: dict[str, Any], recorded_play: Play) -> None:
+    play = recorded_play
     definition = expand(case["definition"])
     arn = play.create(definition, type="EXPRESS", loggingConfiguration=configuration(data=True))
     play.start(arn, case["input"])
     found = records(play)
-    play.house.close()
     assert not list(Matcher().differences(case["expected"]["observed_via"]["end_event"], parsed(found[-1])))

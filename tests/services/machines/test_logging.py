@@ -57,14 +57,13 @@ def observed() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", observed())
-def test_what_is_logged_is_what_was_recorded(case: dict[str, Any]) -> None:
+def test_what_is_logged_is_what_was_recorded(case: dict[str, Any], recorded_play: Play) -> None:
+    play = recorded_play
     *_, level, data = case["id"].removesuffix("]").split("_")
-    play = Play(ACCOUNT)
     execution = play.create(expand(case["definition"]), loggingConfiguration=configuration(level, data=data == "True"))
     play.call("StartExecution", stateMachineArn=execution, input=json.dumps(case["input"]))
     expected = case["expected"].get("observed_via", {}).get("logged_execution_events", [])
     found = records(play)
-    play.house.close()
     for record in expected:
         record["details"] = {k: "role" if k == "roleArn" else v for k, v in record["details"].items()}
     for record in found:
@@ -91,11 +90,11 @@ def test_runs_of_a_machine_share_a_log_group(play: Play) -> None:
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c["id"]) for c in cases("sfn_api_logs")])
 def test_a_configuration_is_taken_and_described_as_recorded(
-    case: dict[str, Any], request: pytest.FixtureRequest
+    case: dict[str, Any], recorded_play: Play, request: pytest.FixtureRequest
 ) -> None:
     if case["id"] in KNOWN:
         request.applymarker(pytest.mark.xfail(strict=True, reason=KNOWN[case["id"]]))
-    play = Play(ACCOUNT)
+    play = recorded_play
     matcher = Matcher()
     answers: dict[int, Any] = {}
     for step in case["steps"]:
@@ -113,7 +112,6 @@ def test_a_configuration_is_taken_and_described_as_recorded(
                 error = answers[step["n"]]["Error"]
                 assert f"({error['Code']})" in told["value"]["exception_value"]
                 assert told["value"]["exception_value"].endswith(error["Message"])
-    play.house.close()
 
 
 # -- what else ---------------------------------------------------------------------------------------------------

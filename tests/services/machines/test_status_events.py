@@ -16,17 +16,16 @@ def listen(play: Play) -> list[StatusChange]:
     return heard
 
 
-def test_the_payload_is_the_recorded_one() -> None:
+def test_the_payload_is_the_recorded_one(recorded_play: Play) -> None:
+    play = recorded_play
     path = FOLDER / "cases.jsonl"
     if not path.exists():
         pytest.skip("the recorded AWS answers are not beside this checkout")
     with path.open() as lines:
         case = next(c for c in map(json.loads, lines) if c["id"] == "asl/base:base/test_event_bridge_events_base")
-    play = Play("111111111111")
     heard = listen(play)
     play.start(play.create(case["definition"]), case["input"])
     play.house.advance(minutes=1)
-    play.house.close()
     matcher = Matcher()
     events = case["expected"]["observed_via"]["stepfunctions_events"]
     assert len(events) == len(heard)
