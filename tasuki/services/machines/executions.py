@@ -15,7 +15,7 @@ from tasuki.services.machines.errors import (
 )
 from tasuki.services.machines.events import shown_event, weight_of
 from tasuki.services.machines.listing import started_by
-from tasuki.services.machines.map_api import child_facts, has_no_history, label_facts
+from tasuki.services.machines.map_api import has_no_history, label_facts, with_child_facts
 from tasuki.services.machines.model import machine_arn, parse_execution_arn
 from tasuki.services.machines.remains import Ended, redrive_status
 from tasuki.services.machines.running import load, proceed, send
@@ -79,7 +79,7 @@ def describe_execution(tx: Tx, request: Request) -> dict[str, Any]:
         answer["error"] = error
     if cause is not None:
         answer["cause"] = cause
-    return answer | child_facts(tx, arn, status)
+    return with_child_facts(tx, answer)
 
 
 def describe_state_machine_for_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]:

@@ -182,15 +182,16 @@ def _listed_child(run: MapRun, row: Row) -> dict[str, Any]:
     return {**listed, "stopDate": stopped_at} if stopped_at is not None else listed
 
 
-def child_facts(tx: Tx, arn: str, status: str) -> dict[str, Any]:
-    """Answer what DescribeExecution says more of an execution that is a Map Run's child."""
-    found = _run_of(tx, arn)
+def with_child_facts(tx: Tx, answer: dict[str, Any]) -> dict[str, Any]:
+    """Answer what DescribeExecution says of an execution, and what it says more if that is a Map Run's child."""
+    found = _run_of(tx, answer["executionArn"])
     if found is None:
-        return {}
-    facts = {"mapRunArn": found[0]}
-    if status in {"FAILED", "TIMED_OUT", "ABORTED"}:
-        facts["redriveStatus"] = "REDRIVABLE_BY_MAP_RUN"
-    return facts
+        return answer
+    answer["mapRunArn"] = found[0]
+    if answer["status"] in {"FAILED", "TIMED_OUT", "ABORTED"}:
+        answer["redriveStatus"] = "REDRIVABLE_BY_MAP_RUN"
+        answer.pop("redriveStatusReason", None)
+    return answer
 
 
 def label_facts(tx: Tx, arn: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tasuki.language.errors import StatesError
 from tasuki.services.machines import map_queries as sql
 from tasuki.services.machines.map_runs import EXPRESS_MS, Child, MapRun, labelled_arn
 from tasuki.services.machines.model import execution_arn
-from tasuki.services.machines.running import Run, insert_row, load, proceed
+from tasuki.services.machines.running import Run, insert_row, load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, loads
@@ -48,8 +48,11 @@ def open_children(tx: Tx, setting: Setting, run: MapRun) -> None:
     parent = load(tx, setting, run.execution)
     if parent is None:
         raise ParentGone
+    if parent.deleting:
+        make_ready(tx, run.execution)  # it ends when it is served, and its Map Run with it
+        return
     frame = parent.state.frames.get(run.frame)
-    if parent.deleting or frame is None or frame.attempt != run.attempt:
+    if frame is None or frame.attempt != run.attempt:
         raise ParentGone
     selector = Selector(parent.machine, parent.state, frame, tx.now) if run.settings["selects"] else None
     batcher = run.settings["batcher"]
