@@ -144,6 +144,7 @@ class SqliteStore:
             self._unlock()
             raise
         self.wal_pages = 0
+        self._copy_at = CHECKPOINT_PAGES
         self._wal_fd = -1
         self._reader = self._writer
         self._flusher: threading.Thread | None = None
@@ -327,7 +328,7 @@ class SqliteStore:
                 return
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(self._flushed, loop)
-            if self.wal_pages > CHECKPOINT_PAGES and not self._restarting:
+            if self.wal_pages > self._copy_at and not self._restarting:
                 self._checkpoint(loop)
 
     def _flushed(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -355,14 +356,18 @@ class SqliteStore:
         self._restarting = False
         if self._flusher is None:
             return
+        self._writer.set_busy_timeout(0)  # another program that reads the file must not hold up the loop
         try:
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         except (apsw.BusyError, apsw.FullError):
+            self._copy_at = self.wal_pages + CHECKPOINT_PAGES
             return
         except apsw.Error as bad:
             self._on_fatal(bad)
             return
-        self.wal_pages = 0
+        finally:
+            self._writer.set_busy_timeout(sqlite_file.BUSY_MS)
+        self.wal_pages, self._copy_at = 0, CHECKPOINT_PAGES
 
     def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self.wal_pages = pages

@@ -10,6 +10,8 @@ from tasuki.store.migrations import migrations
 from tasuki.values.errors import StoreBusy, StoreError, StoreFull, StoreNewer
 
 APPLICATION_ID = 0x7A5C1
+BUSY_MS = 5_000
+"""How long another program that writes to the file is waited for."""
 
 
 def open_writer(name: str, vfs: str | None) -> apsw.Connection:
@@ -41,7 +43,7 @@ def _is_full(folder: Path) -> bool:
 def connect(name: str, vfs: str | None) -> apsw.Connection:
     """Open a connection as all of ours are."""
     connection = apsw.Connection(name, vfs=vfs, statementcachesize=500)
-    connection.set_busy_timeout(5_000)
+    connection.set_busy_timeout(BUSY_MS)
     connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "normal")
     connection.pragma("foreign_keys", False)  # rooms keep their own promises; no hidden reads on the hot path

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tasuki.store import sqlite_file
 from tasuki.store.migrations import migrations
 from tasuki.store.sqlite import CHECKPOINT_PAGES, SqliteStore
 from tasuki.store.store import Tx
@@ -210,10 +211,10 @@ class Copier:
         """Nothing is held."""
 
 
-def big_units(store: SqliteStore, count: int) -> None:
+def big_units(store: SqliteStore, count: int, name: str = "k") -> None:
     async def play() -> None:
         for number in range(count):
-            await asyncio.wait_for(store.write(put(f"k{number}", "x" * (CHECKPOINT_PAGES * 4096 // 3))), 10)
+            await asyncio.wait_for(store.write(put(f"{name}{number}", "x" * (CHECKPOINT_PAGES * 4096 // 3))), 10)
 
     asyncio.run(play())
 
@@ -243,3 +244,17 @@ def test_a_disk_that_fails_while_the_log_is_copied_ends_the_node(tmp_path: Path)
     assert copier.tried.acquire(timeout=10)
     store.close()
     assert isinstance(told[0], apsw.IOError)
+
+
+def test_another_program_that_reads_the_file_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "BUSY_MS", 20_000)  # whoever waits for it once is past the bound of `big_units`
+    store = open_sqlite(tmp_path / "t.db").store
+    other = apsw.Connection(str(tmp_path / "t.db"))
+    other.execute("BEGIN")
+    other.execute(COUNT)
+    big_units(store, 12)  # in the way of the other's snapshot, so that the log cannot start over
+    assert store.wal_pages > 3 * CHECKPOINT_PAGES
+    other.close()
+    big_units(store, 9, "more")
+    assert store.wal_pages < 3 * CHECKPOINT_PAGES, "and now it has"
+    store.close()
