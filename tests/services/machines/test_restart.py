@@ -77,3 +77,30 @@ def test_an_execution_goes_on_over_restarts_without_gap_or_repeat(tmp_path: Path
         assert [event["id"] for event in events] == list(range(1, len(events) + 1))
         assert len(play.ecs.calls) == 5
         assert play.left_over() == {}
+
+
+def test_express_executions_go_on_over_restarts_and_begin_once(tmp_path: Path) -> None:
+    node = Node(tmp_path / "tasuki.db")
+    message = {"QueueUrl": "q", "MessageBody": "b"}
+    send = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "Parameters": message}
+    wait = {"Type": "Wait", "Seconds": 30}
+    states = {
+        "A": {**wait, "Next": "B"},
+        "B": {**send, "Next": "C"},
+        "C": {**wait, "Next": "D"},
+        "D": {**send, "End": True},
+    }
+    machine = {"StartAt": "A", "States": states}
+    with node.up() as play:
+        play.start(play.create(machine, type="EXPRESS"))
+        play.house.call("stepfunctions", "StartSyncExecution", stateMachineArn=play.create(machine, type="EXPRESS"))
+    for sent in (2, 4):
+        node.clock.set(node.clock.now() + 30_000)
+        with node.up() as play:
+            play.house.drain()
+            assert len(play.sqs.calls) == sent
+    with node.up() as play:
+        assert play.rows("express") == 1  # the answer of the caller who is gone
+        play.house.advance(hours=1)
+        assert play.rows("express") == 0
+        assert play.left_over() == {}
