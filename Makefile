@@ -8,7 +8,7 @@ STORY ?= dispatch
 ARGS ?=
 
 .DEFAULT_GOAL := list
-.PHONY: list setup demo test check bench docs
+.PHONY: list setup demo test fuzz check bench docs
 
 list:  ## this list
 	@echo "Tasuki: event-driven batch pipelines with the AWS APIs, as one durable program"
@@ -24,6 +24,9 @@ demo: .venv/.ready  ## play a story end to end: real routing jobs, from a queue 
 
 test: .venv/.ready .venv-awscli/.ready  ## the tests; ARGS go to pytest
 	@.venv/bin/python -m pytest $(ARGS)
+
+fuzz: .venv/.ready  ## random definitions, paths and queries for FUZZ_SECONDS (300)
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} .venv/bin/python -m pytest tests/fuzz -m fuzz -s $(ARGS)
 
 check: .venv/.ready  ## lint, format and types
 	@.venv/bin/ruff check .
