@@ -83,7 +83,12 @@ def test_csv_with_headers_in_the_first_row(play: Play, objects: FolderObjects) -
 )
 def test_csv_with_other_delimiters(play: Play, objects: FolderObjects, name: str, delimiter: str) -> None:
     objects.write("in", "items", f"1{delimiter}2\n")
-    config: dict[str, Any] = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a", "b"], "CSVDelimiter": name}
+    config: dict[str, Any] = {
+        "InputType": "CSV",
+        "CSVHeaderLocation": "GIVEN",
+        "CSVHeaders": ["a", "b"],
+        "CSVDelimiter": name,
+    }
     assert output_of(play, ItemReader=reader(**config)) == [{"a": "1", "b": "2"}]
 
 
