@@ -40,8 +40,6 @@ def test_a_state_is_tested_as_recorded(case: dict[str, Any], request: pytest.Fix
         request.applymarker(pytest.mark.xfail(strict=True, reason=GROWN))
     expected = case["expected"]
     answer = tried(case)
-    if "JSONata comes with a later release" in answer.get("message", ""):
-        pytest.xfail("JSONata: refused by `parse` for the present")
     if "error_code" in expected:
         assert answer == {"error": expected["error_code"], "message": expected["error_message"]}
         return
