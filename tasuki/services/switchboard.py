@@ -6,7 +6,7 @@ Each room plugs in what it offers when the node is built; nobody imports anybody
 plug               offered by
 =================  ====================================================================================
 integrations       queues `sqs:sendMessage`, tasks `ecs:runTask`, machines `states:startExecution`
-watchers           machines (`machines`): told when a task or child execution it watches has ended
+watchers           machines (`machines`), pipes (`pipes`): told when a task or execution they watch has ended
 sources            queues: taken from by pipes
 targets            machines: given to by pipes
 objects            nobody yet: what Map Runs read from and write to
@@ -125,8 +125,11 @@ class Target(Protocol):
     def check(self, tx: Tx, arn: str, parameters: dict[str, Any]) -> str | None:
         """Answer None if the target takes deliveries with these TargetParameters, else why not."""
 
+    def waits(self, tx: Tx, arn: str) -> bool | None:
+        """Tell whether the end of a delivery can be waited for; None when there is no such target."""
+
     def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
-        """Start an execution with JSON text `payload`, in this unit; answer its ARN.
+        """Start an execution with JSON text `payload`, in this unit; answer its ARN. The caller's watcher hears of its end.
 
         With a `name`, a second delivery under that name answers the first one's ARN and starts nothing.
         Raises `DomainError` (throttled, too large, machine gone).

@@ -75,12 +75,20 @@ class MachineTarget:
         if chosen is None:
             return f"State Machine Does Not Exist: '{arn}'"
         kind = parameters.get("StepFunctionStateMachineParameters", {}).get("InvocationType", "REQUEST_RESPONSE")
-        if kind != "FIRE_AND_FORGET":
+        if kind != "FIRE_AND_FORGET" and chosen.type != "EXPRESS":
             return (
                 f"InvocationType {kind} is not supported for the STANDARD state machine {arn}: set "
                 "StepFunctionStateMachineParameters.InvocationType to FIRE_AND_FORGET."
             )
         return None
+
+    def waits(self, tx: Tx, arn: str) -> bool | None:
+        """Tell whether a machine is an Express one, whose end can be waited for; None when it is not there."""
+        try:
+            chosen = choose_revision(tx, arn)
+        except DomainError:
+            return None
+        return chosen.type == "EXPRESS" if chosen is not None else None
 
     def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
         """Start an execution in the sender's unit; it takes its first step in a later one."""
@@ -92,6 +100,7 @@ class MachineTarget:
             origin=caller.origin,
             origin_id=caller.idempotency,
             watcher=caller.watcher,
+            synchronous=caller.watcher is not None,
             again=name is not None,
         )
         return start_later(tx, self._setting, wish)[0]

@@ -1,6 +1,7 @@
 """EventBridge Pipes: from a queue, through a filter and a template, to a state machine."""
 
 from tasuki.services.pipes.api import Api
+from tasuki.services.pipes.calls import ROOM, CallWatcher
 from tasuki.services.pipes.model import counters
 from tasuki.services.pipes.polls import Pump
 from tasuki.services.room import Room
@@ -11,9 +12,10 @@ __all__ = ["counters", "room"]
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:
-    """Build the pipes room. It plugs in nothing; it takes from `sources` and gives to `targets`."""
+    """Build the pipes room. It takes from `sources`, gives to `targets`, and plugs in the watcher `pipes`."""
+    switchboard.watchers[ROOM] = CallWatcher(switchboard)
     return Room(
-        name="pipes",
+        name=ROOM,
         service="pipes",
         operations=Api(config, switchboard).operations(),
         polls=(Pump(switchboard).poll(),),

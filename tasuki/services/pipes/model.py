@@ -141,6 +141,8 @@ class Flow:
     passes: Filter | None
     render: Renderer | None
     name: Namer | None
+    waits: bool
+    """Whether the end of what it starts decides about the messages (REQUEST_RESPONSE, which is the default)."""
 
 
 def compile_flow(pipe: Pipe, blame: str = "Tags") -> Flow:
@@ -165,7 +167,14 @@ def compile_flow(pipe: Pipe, blame: str = "Tags") -> Flow:
         passes=compile_filters(pipe.source_parameters.get("FilterCriteria") or {}),
         render=_renderer(pipe),
         name=compile_naming(pipe.tags.get(TAG), batch_size, blame),
+        waits=_invocation(pipe) != "FIRE_AND_FORGET",
     )
+
+
+def _invocation(pipe: Pipe) -> str | None:
+    parameters = pipe.target_parameters.get("StepFunctionStateMachineParameters") or {}
+    invocation: str | None = parameters.get("InvocationType")
+    return invocation
 
 
 def _service(field: str, arn: str) -> str:
@@ -229,8 +238,9 @@ def check_surroundings(tx: Tx, switchboard: Switchboard, pipe: Pipe) -> None:
     _offered("Target", pipe.target, switchboard.targets)
     _only("SourceParameters", pipe.source_parameters, {"FilterCriteria", "SqsQueueParameters"})
     _only("TargetParameters", pipe.target_parameters, {"InputTemplate", "StepFunctionStateMachineParameters"})
-    invocation = (pipe.target_parameters.get("StepFunctionStateMachineParameters") or {}).get("InvocationType")
-    if invocation != "FIRE_AND_FORGET":
+    invocation = _invocation(pipe)
+    waits = switchboard.targets[_service("Target", pipe.target)].waits(tx, pipe.target)
+    if invocation != "FIRE_AND_FORGET" and waits is False:
         given = "it is absent, which means REQUEST_RESPONSE" if invocation is None else f"it is {invocation}"
         raise invalid_field(
             "TargetParameters.StepFunctionStateMachineParameters.InvocationType",

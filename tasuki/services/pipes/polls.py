@@ -15,6 +15,8 @@ itself moves them to its dead-letter queue. Nothing is lost, nothing spins: a ro
 wait before its next one, twice as long each time up to `LONGEST_BACKOFF_MS`, and then try a single batch. DescribePipe
 shows the last failure as StateReason until the next delivery.
 
+A target that is waited for (REQUEST_RESPONSE to an Express machine) settles its batch when it has ended: calls.py.
+
 When the source or the target is *gone*, the pipe stops before it receives, with a StateReason, as AWS's do.
 
 An execution's input is at most 262,144 bytes: a batch whose array would be larger is closed earlier and goes on in a
@@ -24,10 +26,11 @@ is too large by itself fails.
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tasuki.services.pipes import queries
+from tasuki.services.pipes.calls import is_busy, note_call, watcher_of
 from tasuki.services.pipes.model import MAX_REASON_LENGTH, Flow, Pipe, compile_flow, missing
 from tasuki.services.pipes.records import Passenger
 from tasuki.services.room import Poll
@@ -157,6 +160,9 @@ class Pump:
             stale = turn.window_from is not None
             gone = next_at is None and source.check(tx, turn.source) is not None
             return (tx.now if stale or gone else next_at), 0
+        flow = self._flow(tx, turn)
+        if flow.waits and is_busy(tx, flow):
+            return None, 0
         if turn.window_ms == 0 or count >= turn.batch_size or turn.window_from is None:
             return tx.now, count
         return turn.window_from + turn.window_ms, count
@@ -276,12 +282,18 @@ class Pump:
             origin=flow.arn,
         )
         name = flow.name(first) if flow.name is not None else None
+        call = tx.chance.uuid() if flow.waits else ""
+        if call:
+            caller = replace(caller, watcher=watcher_of(call))
         try:
             execution = self._switchboard.targets[flow.target_service].deliver(tx, flow.target, payload, name, caller)
         except DomainError as bad:
             self._fail(flow, part, f"{bad.code}: {bad.message}", done)
             if bad.code in GONE:
                 done.gone = done.problem
+            return
+        if call:
+            note_call(tx, flow, call, execution, part)
             return
         outcome = "DELIVERED"
         if name is not None and (execution in done.started or self._switchboard.handed_over(tx, execution)):

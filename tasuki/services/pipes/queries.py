@@ -87,6 +87,27 @@ UPDATE pipe_flows SET window_from = NULL, retry_at = ?, failures = ?, reason = ?
 """
 """Close a round: what became of its messages, when to go on, and the back of the line."""
 
+ADD_CALL = "INSERT INTO pipe_calls (id, pipe, via, source, target, execution, called) VALUES (?, ?, ?, ?, ?, ?, ?)"
+"""A delivery that is waited for."""
+
+CALL = "SELECT pipe, via, source, target, execution, called FROM pipe_calls WHERE id = ?"
+"""What was handed over in a call."""
+
+CALLS = "SELECT count(*) FROM pipe_calls WHERE pipe = ?"
+"""How many calls of a pipe are open."""
+
+DROP_CALL = "DELETE FROM pipe_calls WHERE id = ?"
+"""A call is over."""
+
+FAILURES = "SELECT failures FROM pipe_flows WHERE pipe = ?"
+"""How many times in a row a flow delivered nothing."""
+
+SETTLE_CALL = """
+UPDATE pipe_flows SET retry_at = max(retry_at, ?), failures = ?, reason = ?, delivered = delivered + ?, failed = failed + ?
+WHERE pipe = ?
+"""
+"""Close a call."""
+
 COUNTERS = """
 SELECT f.delivered, f.duplicates, f.filtered, f.failed FROM pipes p JOIN pipe_flows f ON f.pipe = p.id
 WHERE p.account = ? AND p.region = ? AND p.name = ?

@@ -20,6 +20,18 @@ CREATE TABLE express (
 );
 CREATE UNIQUE INDEX express_caller ON express (caller) WHERE caller IS NOT NULL;
 
+-- Deliveries of pipes that are waited for (services/pipes/calls.py). `called` is a JSON list of [message, receipt, trace].
+CREATE TABLE pipe_calls (
+    id TEXT PRIMARY KEY,
+    pipe INTEGER NOT NULL,
+    via TEXT NOT NULL,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    execution TEXT NOT NULL,
+    called TEXT NOT NULL
+);
+CREATE INDEX pipe_calls_of ON pipe_calls (pipe);
+
 -- Chunks of logged events: what one unit of one execution logs (services/machines/logging_records.py), in the order in
 -- which it happened. `log_group` is the ARN of the destination.
 CREATE TABLE logged (

@@ -96,6 +96,9 @@ class StubMachine:
     def check(self, _tx: Tx, arn: str, _parameters: dict[str, Any]) -> str | None:
         return self.gone if arn == MACHINE else f"state machine {arn} does not exist"
 
+    def waits(self, _tx: Tx, _arn: str) -> bool | None:
+        return False
+
     def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
         refusal = self.refuse(payload)
         if refusal is not None:
