@@ -9,11 +9,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import latency, machines_http, ready, sqs_http
+from bench import latency, machines_http, ready, shapes_http, sqs_http, waits_http
 from bench.table import Row, show
 from tasuki.values.documents import dumps
 
-PARTS = {"start": ready, "sqs": sqs_http, "machines": machines_http, "latency": latency}
+PARTS = {
+    "start": ready,
+    "sqs": sqs_http,
+    "machines": machines_http,
+    "shapes": shapes_http,
+    "waits": waits_http,
+    "latency": latency,
+}
 
 
 def main() -> int:

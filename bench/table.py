@@ -20,8 +20,8 @@ class Row:
     def target(self) -> str:
         """The target in words."""
         if self.at_least is not None:
-            return f">= {self.at_least:,.0f}"
-        return f"<= {self.at_most:,.0f}" if self.at_most is not None else ""
+            return f">= {self.at_least:,g}"
+        return f"<= {self.at_most:,g}" if self.at_most is not None else ""
 
     @property
     def ratio(self) -> float | None:
