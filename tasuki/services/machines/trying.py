@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tasuki.engine.commands import ScheduleTask
-from tasuki.engine.events import Event
+from tasuki.engine.events import Event, TaskFailed, TaskSucceeded
 from tasuki.engine.execution import Execution
 from tasuki.engine.trial import Mock, Setup, Trial, try_state
 from tasuki.engine.turn import WORDS, Failure
@@ -294,7 +294,15 @@ def _worker(tx: Tx, request: Request, setting: Setting, execution: Execution) ->
         region=request.region,
         trace=execution.trace,
     )
-    return wishes.schedule
+
+    def work(wish: ScheduleTask) -> Event:
+        event = wishes.schedule(wish)
+        if not isinstance(event, TaskSucceeded | TaskFailed):
+            # It answers later, and a unit does not wait: what was begun is taken back with it.
+            raise Unsupported(f"TestState API supports {wish.resource.arn} only when a mock is specified.")
+        return event
+
+    return work
 
 
 def _shown(trial: Trial, setup: Setup, level: str) -> dict[str, Any]:

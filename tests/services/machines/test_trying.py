@@ -268,6 +268,19 @@ def test_a_mock_of_a_sync_task_looks_like_the_finished_job(play: Play) -> None:
     )
 
 
+def test_an_answer_that_comes_later_is_not_waited_for(play: Play) -> None:
+    arn = play.create({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 9, "End": True}}}, type="EXPRESS")
+    state = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::aws-sdk:sfn:startSyncExecution",
+        "Parameters": {"StateMachineArn": arn},
+        "End": True,
+    }
+    before = play.left_over()
+    assert refusal(play, state, roleArn=ROLE)[0] == "InvalidDefinition"
+    assert play.left_over() == before
+
+
 def test_nothing_is_left_behind(play: Play) -> None:
     attempt(play, SEND, {"body": "hello"}, roleArn=ROLE)
     attempt(play, SEND, {"body": "hello"}, mock=failing("Throttled"))
