@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING
 
 from tasuki.services.machines.definitions import Definitions
-from tasuki.services.machines.errors import ExecutionLimitExceeded
+from tasuki.services.machines.errors import ExecutionLimitExceeded, ThrottlingException
 from tasuki.services.machines.queries import OPEN_COUNT
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.store import Tx
+from tasuki.values.buckets import Bucket
 from tasuki.values.config import Config
 from tasuki.values.instant import DAY
 
@@ -40,8 +41,15 @@ class Setting:
         self.map_run_children = config.quotas.get("map_run_children", MAP_RUN_CHILDREN)
         self._open_executions = config.quotas.get("open_executions", OPEN_EXECUTIONS)
         self._headroom = 0
+        rate = config.quotas.get("start_executions_per_second", 0)
+        self._starts = Bucket(config.quotas.get("start_executions_burst", rate), rate) if rate else None
         self.in_hand: list[Run] = []
         """The execution that is being stepped (and what it runs within itself): no other is, until that is done."""
+
+    def admit_start(self, tx: Tx) -> None:
+        """Let one more StartExecution through, where the quota bounds their rate. Raises `ThrottlingException`."""
+        if self._starts is not None and not self._starts.take(tx.real_now):
+            raise ThrottlingException("Rate exceeded")
 
     def admit_execution(self, tx: Tx) -> None:
         """Make room for one more execution. Raises `ExecutionLimitExceeded`.

@@ -57,7 +57,7 @@ def start_now(tx: Tx, setting: Setting, wish: Start) -> tuple[str, Instant]:
 
     An Express execution is always a new one, whatever its name.
     Raises InvalidArn, InvalidName, InvalidExecutionInput, StateMachineDoesNotExist, StateMachineDeleting,
-    ExecutionAlreadyExists, ExecutionLimitExceeded.
+    ExecutionAlreadyExists, ExecutionLimitExceeded, ThrottlingException.
     """
     run = prepare(tx, setting, wish)
     if run.state.express:
@@ -106,6 +106,7 @@ def prepare(tx: Tx, setting: Setting, wish: Start) -> Run:
     else:
         setting.admit_execution(tx)
         arn = execution_arn(*place)
+    setting.admit_start(tx)  # last: a unit that is refused runs twice, and must not take two of the rate
     return Run(
         machine=setting.definitions.machine(tx, chosen.digest, chosen.revision),
         state=Execution(
