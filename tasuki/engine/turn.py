@@ -9,7 +9,7 @@ from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Pha
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
 from tasuki.language.definition import Block, Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
 from tasuki.language.errors import StatesError
-from tasuki.language.jsonata import Fuel
+from tasuki.language.jsonata_compile import Fuel
 from tasuki.values.chance import Chance
 from tasuki.values.documents import Doc
 from tasuki.values.errors import MalformedDocument, TasukiError

@@ -27,7 +27,7 @@ class Scope:
     `input` is the document that `$` means, `context` the context object (`$$`, `$states.context`), made on first use,
     `variables` those in reach, `result` and `error_output` what `$states` adds in JSONata mode. `chance` draws for
     `States.UUID` and `States.MathRandom`. In JSONata mode `input`, `result` and `error_output` are `Doc`s: an expression
-    takes their text. `now` is the time that `$now()` tells, `fuel` what expressions may use up (`jsonata.Fuel`).
+    takes their text. `now` is the time that `$now()` tells, `fuel` what expressions may use up (`jsonata_compile.Fuel`).
     """
 
     input: Any

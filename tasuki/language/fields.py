@@ -5,7 +5,8 @@ from typing import Any, Literal
 from tasuki.language import jsonata_fields, jsonata_templates
 from tasuki.language.definition import Expression, QueryLanguage, Scope
 from tasuki.language.errors import StatesError
-from tasuki.language.jsonata import BadQuery, Query
+from tasuki.language.jsonata import Query
+from tasuki.language.jsonata_compile import BadQuery
 from tasuki.language.jsonata_templates import Template, is_query
 from tasuki.language.path_steps import BadPath
 from tasuki.language.paths import Complaint, Path, is_variable_name, parse_path, path_missing

@@ -1,117 +1,23 @@
-"""One JSONata expression: compiled once, evaluated within bounds.
+"""A JSONata expression in a field of a state, and how it fails: in AWS's words (recorded, and reported from AWS).
 
-Documents go in and come out as JSON text, which the library parses only as far as the expression reads them, while the
-interpreter's lock is free. `$states` and the variables are not bound as Python values: the expression is compiled
-behind assignments from an input document that holds them (`($states:=states;$x:=x; ... )`). That is right only because
-nothing in it reads the input itself; where something does (`$string()` without an argument), or where a variable
-covers a function's name, the values are bound and the input stays undefined: slower, and rare.
-
-Bounds. An evaluation gets steps (one costs about 0.1 us), first few, then more: `Fuel` counts them, so that `step` can
-yield after a state that used many, and a state that wants too many fails. Depth and sizes are near AWS's (a hundred
-levels; some hundred thousand numbers). Time is the last bound: it ends what steps do not count well, regular
-expressions above all.
+How it is evaluated, and within which bounds: `jsonata_compile`.
 """
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jlens
 
 from tasuki.language.definition import Scope
 from tasuki.language.errors import StatesError
-from tasuki.language.jsonata_functions import ADDED, LARGEST_ARRAY, PRELUDES, PURE, Refused, TooMuch, drawing
-from tasuki.language.jsonata_scan import Words, scan
+from tasuki.language.jsonata_compile import Compiled, Fuel, compile_query
+from tasuki.language.jsonata_functions import Refused, TooMuch
 from tasuki.values.documents import Doc, dumps, loads
 from tasuki.values.errors import MalformedDocument
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 QUERY_ERROR = "States.QueryEvaluationError"
-DEEPEST = 100
-_OUR_LEVELS = 1
-"""The block that an expression is put into."""
-LARGEST_TEXT_BYTES = 4_194_304
-LARGEST_RESULT_BYTES = 4_194_304
-LONGEST_SECONDS = 0.25
-
-MOST_STEPS = 2_000_000
-"""How many steps the expressions of one visit of a state may take together."""
-
-_TIERS = ((500, 100), (30_000, 30_000), (1_000_000, 1_000_000))
-"""How many steps an evaluation gets at each try, and what a try counts for. Nearly all need the first only."""
-
-_STATES = ("input", "result", "errorOutput", "context")
-_DRAWN = frozenset({"random", "uuid"})
-_SHUFFLED = frozenset({"shuffle"})
-_BUILT_IN = ADDED | frozenset(
-    [
-        "sum",
-        "count",
-        "max",
-        "min",
-        "average",
-        "string",
-        "substring",
-        "substringBefore",
-        "substringAfter",
-        "lowercase",
-        "uppercase",
-        "length",
-        "trim",
-        "pad",
-        "match",
-        "contains",
-        "replace",
-        "split",
-        "join",
-        "formatNumber",
-        "formatBase",
-        "formatInteger",
-        "parseInteger",
-        "number",
-        "floor",
-        "ceil",
-        "round",
-        "abs",
-        "sqrt",
-        "power",
-        "boolean",
-        "not",
-        "map",
-        "zip",
-        "filter",
-        "single",
-        "reduce",
-        "foldLeft",
-        "sift",
-        "keys",
-        "lookup",
-        "append",
-        "exists",
-        "spread",
-        "merge",
-        "reverse",
-        "each",
-        "error",
-        "assert",
-        "type",
-        "sort",
-        "shuffle",
-        "distinct",
-        "base64encode",
-        "base64decode",
-        "encodeUrlComponent",
-        "encodeUrl",
-        "decodeUrlComponent",
-        "decodeUrl",
-        "eval",
-        "toMillis",
-        "fromMillis",
-        "now",
-        "millis",
-        "clone",
-    ]
-)
-
 _MEMORY = "Expression evaluation memory limit exceeded: Check for excessive memory usage"
 _STACK = "Stack overflow error: Check for non-terminating recursive function.  Consider rewriting as tail-recursive"
 _TIME = "Expression evaluation timeout: Check for infinite loop"
@@ -129,27 +35,6 @@ class QueryFailed(StatesError):
         super().__init__(QUERY_ERROR, cause)
         self.location = location
         self.entered = entered
-
-
-class BadQuery(Exception):
-    """An expression that no machine may hold: AWS's code, and its words, one for each thing that is wrong."""
-
-    def __init__(self, code: str, messages: list[str]) -> None:
-        super().__init__(code, messages)
-        self.code = code
-        self.messages = messages
-
-
-@dataclass(slots=True)
-class Fuel:
-    """What expressions have used up, in steps, roughly: counted by the tries that were needed."""
-
-    spent: int = 0
-    limit: int = MOST_STEPS
-
-    def refill(self) -> None:
-        """Let another state use as much as any may."""
-        self.limit = self.spent + MOST_STEPS
 
 
 def kind_of(value: Any) -> str:
@@ -170,10 +55,10 @@ class Query:
 
     __slots__ = ("_compiled", "_direct", "location", "source")
 
-    def __init__(self, source: str, location: str) -> None:
+    def __init__(self, source: str, location: str, compiled: Compiled | None = None) -> None:
         self.source = source
         self.location = location
-        self._compiled = compile_query(source)
+        self._compiled = compiled or compile_query(source)
         self._direct = _DIRECT.get(source)
 
     @property
@@ -186,7 +71,7 @@ class Query:
         if self._direct is not None:
             whole: Doc | None = getattr(scope, self._direct)
             if whole is not None:
-                return whole
+                return whole if _is_compact(whole.text) else Doc(whole.value)
         return Doc.of_text(self.text(scope))
 
     def __call__(self, scope: Scope) -> Any:
@@ -199,11 +84,23 @@ class Query:
 
     def text(self, scope: Scope) -> str:
         """Answer the result as JSON text."""
-        compiled = self._compiled
-        fuel: Fuel | None = scope.fuel
+        text = self._attempt(self._compiled.evaluate, scope)
+        if text is None:
+            raise self._failed(
+                "returned an unsupported result type."
+                if self._attempt(self._compiled.is_function, scope)
+                else "returned nothing (undefined)."
+            )
+        return text
+
+    def over(self, document: str | None, scope: Scope) -> str | None:
+        """Answer the result over an input document, or None for nothing: as the official suite evaluates."""
+        return self._attempt(lambda scope, fuel: self._compiled.evaluate_over(document, scope, fuel), scope)
+
+    def _attempt(self, evaluate: "Callable[[Scope, Fuel], _Answer]", scope: Scope) -> "_Answer":
+        """Evaluate; whatever goes wrong fails this state and nothing else."""
         try:
-            text = compiled.evaluate(scope, fuel or Fuel())
-            nothing = self._nothing(scope, fuel or Fuel()) if text is None else None
+            return evaluate(scope, scope.fuel or Fuel())
         except jlens.JlensError as failed:
             raise self._threw(failed) from None
         except (TooMuch, MemoryError):
@@ -211,25 +108,16 @@ class Query:
         except (Refused, ValueError, TypeError, OverflowError, MalformedDocument) as bad:
             raise self._failed(f"threw an error during evaluation. {bad}") from None
         except BaseException as panic:
-            if (
-                type(panic).__name__ != "PanicException"
-            ):  # the library's own fault: this state's failure, not the node's
+            # The library's own fault is this state's failure, not the node's.
+            if type(panic).__name__ != "PanicException":
                 raise
             raise self._failed("threw an internal error during evaluation.") from None
-        if nothing is not None:
-            raise nothing
-        return text or ""
 
     def expect(self, kind: str, value: Any) -> QueryFailed:
         """Word the error of a value of the wrong type."""
         return self._failed(
             f"returned an unexpected result type. Expected '{kind}', but was '{kind_of(value)}' for value: {dumps(value)}"
         )
-
-    def _nothing(self, scope: Scope, fuel: Fuel) -> QueryFailed:
-        if self._compiled.is_function(scope, fuel):
-            return self._failed("returned an unsupported result type.")
-        return self._failed("returned nothing (undefined).")
 
     def _threw(self, failed: jlens.JlensError) -> QueryFailed:
         limit = _WITHIN_LIMITS.get(failed.code)
@@ -243,158 +131,10 @@ class Query:
         )
 
 
+def _is_compact(text: str) -> bool:
+    """Tell whether JSON text has no spaces between its tokens; what looks so inside a string counts, too."""
+    return '": ' not in text and ", " not in text and "\n" not in text
+
+
+_Answer = TypeVar("_Answer")
 _DIRECT = {"$states.input": "input", "$states.result": "result", "$states.errorOutput": "error_output"}
-
-
-class Compiled:
-    """An expression as the library takes it, shared by all fields that hold the same text."""
-
-    __slots__ = ("_functions", "_members", "_prelude", "_reads", "_source", "_whole_input", "_words", "variables")
-
-    def __init__(self, source: str, words: Words, reads: Any, functions: tuple[str, ...], prelude: str) -> None:
-        self._source = source
-        self._words = words
-        self._functions = functions
-        self._prelude = prelude
-        self._whole_input = "input" in reads
-        self.variables = frozenset(reads["bindings"]) - ADDED - {"states"} - set(PURE)
-        seen = reads["bindings"].get("states")
-        self._members = tuple(name for name in _STATES if seen is True or seen == {} or (seen and name in seen))
-        names = "".join(f"${name}:=`{name}`;" for name in sorted(self.variables))
-        states = "$states:=states;" if seen is not None else ""
-        self._reads = self._registered(_behind(states + names + prelude, source))
-
-    def _registered(self, text: str) -> jlens.Expression:
-        made = jlens.Expression(text)
-        for name in self._functions:
-            function, signature = PURE[name]
-            made.register_function(name, function, signature)
-        return made
-
-    def evaluate(self, scope: Scope, fuel: Fuel) -> str | None:
-        """Answer the result's text, None for nothing and for a function."""
-        covered = self._words.variables & _BUILT_IN
-        if self._whole_input or (covered and not covered.isdisjoint(scope.variables)):
-            bound = self._registered(_behind(self._prelude_beside(scope), self._source))
-            return self._run(bound, None, self._bindings(scope), scope, fuel)
-        return self._run(self._reads, self._text(scope), self._drawing(scope), scope, fuel)
-
-    def is_function(self, scope: Scope, fuel: Fuel) -> bool:
-        """Tell whether the result, which had no text, is a function."""
-        prelude = self._prelude_beside(scope)
-        asked = self._registered(f'({prelude}$what_it_is:=\n{self._source}\n;$type($what_it_is)="function")')
-        return self._run(asked, None, self._bindings(scope), scope, fuel) == "true"
-
-    def _prelude_beside(self, scope: Scope) -> str:
-        """Answer the prelude, unless a variable covers one of the names that it gives a meaning."""
-        return self._prelude if scope.variables.keys().isdisjoint(PRELUDES) else ""
-
-    def _run(
-        self, made: jlens.Expression, text: str | None, bindings: dict[str, Any] | None, scope: Scope, fuel: Fuel
-    ) -> str | None:
-        seed = scope.chance.bits(53) if self._words.variables & _SHUFFLED else 0
-        for steps, counts in _TIERS:
-            if fuel.spent + counts > fuel.limit:
-                break
-            fuel.spent += counts
-            try:
-                answer: str | None = made.evaluate_json(
-                    text,
-                    bindings,
-                    max_steps=steps,
-                    timeout=LONGEST_SECONDS,
-                    max_depth=DEEPEST + _OUR_LEVELS,
-                    max_string_length=LARGEST_TEXT_BYTES,
-                    max_array_length=LARGEST_ARRAY,
-                    max_result_size=LARGEST_RESULT_BYTES,
-                    now=scope.now,
-                    seed=seed,
-                )
-            except jlens.JlensError as failed:
-                if failed.code != "U1006":
-                    raise
-            else:
-                return answer
-        raise _OutOfFuel
-
-    def _text(self, scope: Scope) -> str | None:
-        """Answer the document that holds what it reads."""
-        parts = []
-        for name in self._members:
-            if name == "context":
-                parts.append(f'"context":{dumps(scope.context())}')
-                continue
-            doc: Doc | None = getattr(scope, "error_output" if name == "errorOutput" else name)
-            if doc is not None:
-                parts.append(f'"{name}":{doc.text}')
-        members = [f'"states":{{{",".join(parts)}}}'] if parts else []
-        seen = scope.variables
-        members.extend([f'"{name}":{dumps(seen[name])}' for name in self.variables if name in seen])
-        return f"{{{','.join(members)}}}" if members else None
-
-    def _bindings(self, scope: Scope) -> dict[str, Any]:
-        states: dict[str, Any] = {}
-        for name in self._members:
-            if name == "context":
-                states["context"] = scope.context()
-                continue
-            doc: Doc | None = getattr(scope, "error_output" if name == "errorOutput" else name)
-            if doc is not None:
-                states[name] = doc.value
-        mentioned = {name: scope.variables[name] for name in self._words.variables if name in scope.variables}
-        return {"states": states, **(self._drawing(scope) or {}), **mentioned}
-
-    def _drawing(self, scope: Scope) -> dict[str, Any] | None:
-        bindings: dict[str, Any] | None = drawing(scope.chance) if self._words.variables & _DRAWN else None
-        if "eval" in self._words.variables:
-            bindings = {**(bindings or {}), "eval": None}  # Step Functions has no $eval: null cannot be called
-        return bindings
-
-
-def _behind(assignments: str, source: str) -> str:
-    """Put an expression into a block; one that parses alone parses in it, too, and cannot leave it."""
-    return f"({assignments}\n{source}\n)" if assignments else source
-
-
-class _OutOfFuel(jlens.JlensError):
-    """The state has used up its steps."""
-
-    code = "U1006"
-
-
-@lru_cache(maxsize=4096)
-def compile_query(source: str) -> Compiled:
-    """Compile an expression. Raises `BadQuery`."""
-    words = scan(source)
-    if words.newer is not None:
-        raise BadQuery("INVALID_JSONATA_EXPRESSION", [words.newer])
-    prelude = ""
-    functions: list[str] = []
-    for name in sorted(words.variables):
-        if name in PRELUDES:
-            text, wanted = PRELUDES[name]
-            prelude += text
-            functions.extend(wanted)
-        elif name in PURE:
-            functions.append(name)
-    try:
-        made = jlens.Expression(source)
-        reads = made.reads(dict.fromkeys(ADDED | set(PURE) | {"eval"}, _known))
-    except (jlens.JlensError, UnicodeError) as bad:
-        raise BadQuery("INVALID_JSONATA_EXPRESSION", [str(bad).rstrip()]) from None
-    refused = _top_level(words, reads.get("input"))
-    if refused:
-        messages = [f"Reference to '{name}' at the top level is not supported." for name in refused]
-        raise BadQuery("UNSUPPORTED_JSONATA_EXPRESSION", messages)
-    return Compiled(source, words, reads, tuple(functions), prelude)
-
-
-def _known(*_arguments: Any) -> None:
-    """Stand for a function of ours where only what is read is asked for."""
-
-
-def _top_level(words: Words, read: Any) -> list[str]:
-    """Answer what an expression reads of the input document, which it has none of."""
-    if isinstance(read, dict) and read:
-        return [name for name in words.names if name in read] or list(words.context[:1]) or list(read)
-    return list(words.context[:1]) if read is True else []

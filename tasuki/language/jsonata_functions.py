@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from tasuki.values.documents import dumps, loads
 from tasuki.values.errors import MalformedDocument, TasukiError
 
-LARGEST_ARRAY = 300_000
+LARGEST_ARRAY = 250_000
 """How many members an array of an expression may have. AWS's limit is one of memory, and lies above 200,000 numbers."""
 
 _ALGORITHMS = {
@@ -72,6 +72,13 @@ def span(start: Any, end: Any, step: Any) -> Any:
     return list(counted)
 
 
+def range_end(low: Any, high: Any) -> Any:
+    """Answer the end of a range that is not too long; what is no number, or far too long, the library refuses itself."""
+    if isinstance(low, int | float) and isinstance(high, int | float) and LARGEST_ARRAY <= high - low < 10_000_000:
+        raise TooMuch
+    return high
+
+
 def digest(text: Any, algorithm: Any) -> str | None:
     """Answer the hexadecimal digest of a text."""
     if text is None or algorithm is None:
@@ -94,9 +101,10 @@ def parse_text(text: Any) -> Any:
 
 def distinct_many(members: Any) -> list[Any]:
     """Answer the members of a long array, each once. The library compares every member with every other: minutes."""
-    kept: dict[str, Any] = {}
+    kept: dict[Any, Any] = {}
     for member in members:
-        kept.setdefault(dumps(_sorted(member)), member)
+        plain = isinstance(member, str | int | float) and not isinstance(member, bool)
+        kept.setdefault(member if plain else (dumps(_sorted(member)),), member)
     return list(kept.values())
 
 
@@ -134,6 +142,7 @@ PURE: dict[str, tuple[Callable[..., Any], str]] = {
     "hash": (digest, "<s-s:s>"),
     "parse_text": (parse_text, "<s:x>"),
     "distinct_many": (distinct_many, "<a:a>"),
+    "range_end": (range_end, "<xx:x>"),
 }
 """What is registered with an expression that mentions it: the function and its signature."""
 

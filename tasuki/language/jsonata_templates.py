@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tasuki.language.definition import Scope
-from tasuki.language.jsonata import BadQuery, Query
+from tasuki.language.jsonata import Query
+from tasuki.language.jsonata_compile import BadQuery
 from tasuki.language.payload import escape
 from tasuki.values.documents import Doc, dumps
 

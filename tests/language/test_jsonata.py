@@ -6,7 +6,8 @@ import pytest
 
 from tasuki.language.definition import Scope
 from tasuki.language.errors import InvalidDefinition
-from tasuki.language.jsonata import BadQuery, Fuel, Query, QueryFailed, compile_query
+from tasuki.language.jsonata import Query, QueryFailed
+from tasuki.language.jsonata_compile import BadQuery, Fuel, compile_query
 from tasuki.language.jsonata_functions import seeded_fraction
 from tasuki.language.jsonata_scan import scan
 from tasuki.language.parse import parse
@@ -216,9 +217,9 @@ def test_runaways_end(source: str, cause: str) -> None:
 def test_a_state_has_so_much_fuel_and_no_more() -> None:
     here = scope()
     busy = Query("$sum($map([1..5000], function($v){ $v }))", "Output")
-    for _ in range(60):
+    for _ in range(20):
         assert busy(here) == 12_502_500
-    assert here.fuel.spent > 1_500_000
+    assert here.fuel.spent > 1_000_000
     here.fuel.spent = here.fuel.limit - 1
     with pytest.raises(QueryFailed, match="timeout"):
         busy(here)
