@@ -24,7 +24,8 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"([0-9])([a-zA-Z])"), r"\1 \2"),
 )
 """Where the SDK for Java divides a name into words, step after step."""
-_WHOLE = frozenset({"integer", "long", "short", "byte"})
+_WHOLE = {"integer": 1 << 31, "long": 1 << 63, "short": 1 << 15, "byte": 1 << 7}
+"""Kinds of whole numbers, and the first number that no longer fits."""
 _REAL = frozenset({"float", "double", "bigdecimal"})
 
 
@@ -104,7 +105,12 @@ def _scalar(shape: Shape, value: Any, at: str) -> Any:
     if kind in _WHOLE or kind in _REAL:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _must_be(at, "NUMBER")
-        return int(value) if kind in _WHOLE and float(value).is_integer() else value
+        if kind in _REAL:
+            return value
+        whole = int(value)
+        if whole != value or not -_WHOLE[kind] <= whole < _WHOLE[kind]:
+            raise Misfit(f"The value for the field '{at}' must be an {kind.upper()}")
+        return whole
     if kind == "blob":
         return (value if isinstance(value, str) else dumps(value)).encode()
     if kind == "timestamp":

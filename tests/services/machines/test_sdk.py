@@ -1,5 +1,6 @@
 """`aws-sdk:` integrations: what our own rooms offer, called from a Task."""
 
+import random
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from tasuki.store.store import Tx
 from tasuki.values.documents import loads
 from tasuki.values.operations import Operation, Request
 from tasuki.values.sdk_shapes import Misfit, read, sdk_name, show
-from tasuki.values.service_models import service_model
+from tasuki.values.service_models import Shape, service_model
 from tests.services.machines.stubs import PASS, Play, Refused, task
 
 SDK = "arn:aws:states:::aws-sdk:"
@@ -143,6 +144,7 @@ def test_errors_have_the_names_and_causes_of_the_sdk(
         ("aws-sdk:sqs:sendMessage", {"QueueUrl": "q"}, "The field 'MessageBody' is required but was missing"),
         ("aws-sdk:sqs:sendMessage", {"QueueUrl": 7, "MessageBody": "b"}, "The value for the field 'QueueUrl' must be a STRING"),
         ("aws-sdk:ecs:runTask", {"TaskDefinition": "t", "Overrides": {"ContainerOverrides": {}}}, "The value for the field 'Overrides.ContainerOverrides' must be a ARRAY"),
+        ("aws-sdk:sqs:receiveMessage", {"QueueUrl": "q", "WaitTimeSeconds": 1.5}, "The value for the field 'WaitTimeSeconds' must be an INTEGER"),
         ("aws-sdk:sqs:receiveMessage", {"QueueUrl": "q", "WaitTimeSeconds": "1"}, "The value for the field 'WaitTimeSeconds' must be a NUMBER"),
     ],
 )  # fmt: skip
@@ -291,3 +293,55 @@ def test_values_of_all_kinds_are_read_and_shown() -> None:
         "InputDetails": {"Included": True},
     }
     assert show(None, {}) == {}
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    10**400,
+    2**63,
+    1.5,
+    "",
+    "x",
+    "\0",
+    "{",
+    [],
+    {},
+    "arn:aws:sqs:us-east-1:000000000000:q",
+]
+PARTS = {"stepfunctions": "sfn", "sqs": "sqs", "ecs": "ecs", "pipes": "pipes"}
+
+
+def something(shape: Shape, source: random.Random, depth: int = 0) -> Any:
+    """Make parameters that mostly fit the model."""
+    if depth and source.random() < 0.15:
+        return source.choice(ODD)
+    if shape.kind == "structure":
+        members = [
+            one for one in shape.members.values() if one.name in shape.required or source.random() < 0.3 / (depth + 1)
+        ]
+        return {sdk_name(one.name): something(one.shape, source, depth + 1) for one in members}
+    if shape.kind == "list":
+        return [something(shape.element.shape, source, depth + 1) for _ in range(source.randrange(3))]
+    if shape.kind == "map":
+        return {"a": something(shape.pair[1].shape, source, depth + 1)}
+    if shape.enum:
+        return source.choice(shape.enum)
+    plain = {"boolean": True, "integer": 1, "long": 1, "double": 0.5, "float": 0.5, "timestamp": "2026-01-01T00:00:00Z"}
+    return plain.get(shape.kind, "q")
+
+
+def test_whatever_is_called_with_whatever_comes_to_an_end(play: Play) -> None:
+    source = random.Random(7)
+    for service, name in sorted(play.house.switchboard.operations):
+        model = service_model(service) if service in PARTS else None
+        action = model.action(name) if model is not None else None
+        if action is None or name in {"GetActivityTask", "StartSyncExecution"}:  # these wait
+            continue
+        for _ in range(3):
+            machine = task(f"aws-sdk:{PARTS[service]}:{name[0].lower()}{name[1:]}")
+            machine["States"]["T"]["Parameters"] = something(action.input, source)
+            execution = play.start(play.create(machine, f"m{play.house.chance.hex(8)}"))
+            play.house.drain()
+            assert play.describe(execution)["status"] in {"SUCCEEDED", "FAILED"}, machine
