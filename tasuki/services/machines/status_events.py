@@ -20,7 +20,7 @@ MOST_BYTES = 248 * 1024
 
 def tell_status(tx: Tx, switchboard: Switchboard, state: Execution, end: Finish | None = None) -> None:
     """Tell that an execution began to run, or (with `end`) how it ended."""
-    if not switchboard.status_listeners:
+    if not switchboard.status_listeners or state.express:
         return
     _, _, _, region, account, *_ = state.arn.split(":")
     detail = status_detail(state, end, tx.now)
@@ -45,8 +45,8 @@ def status_detail(state: Execution, end: Finish | None, now: Instant) -> dict[st
         "stopDate": now if end is not None else None,
         "input": given if with_input else None,
         "output": output if with_output else None,
-        "stateMachineVersionArn": None,
-        "stateMachineAliasArn": None,
+        "stateMachineVersionArn": state.version_arn,
+        "stateMachineAliasArn": state.alias_arn,
         "redriveCount": state.redrive_count,
         "redriveDate": state.redriven_at,
         "redriveStatus": facts["redriveStatus"],

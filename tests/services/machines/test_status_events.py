@@ -8,6 +8,7 @@ import pytest
 from tasuki.services.switchboard import StatusChange
 from tests.engine.recorded import FOLDER, Matcher, parsed
 from tests.services.machines.stubs import PASS, WAIT, Play, task
+from tests.services.machines.test_map_runs import machine
 
 
 def listen(play: Play) -> list[StatusChange]:
@@ -92,3 +93,19 @@ def test_express_executions_tell_nothing(play: Play) -> None:
     play.start(arn)
     play.call("StartSyncExecution", stateMachineArn=arn)
     assert heard == []
+
+
+@pytest.mark.parametrize(("kind", "told"), [("STANDARD", ["RUNNING", "SUCCEEDED"]), ("EXPRESS", [])])
+def test_children_of_a_map_run(play: Play, kind: str, told: list[str]) -> None:
+    heard = listen(play)
+    play.run(machine(PASS, kind), [1])
+    play.house.drain()
+    assert [change.detail["status"] for change in heard if "/L:" in change.execution] == told
+    assert [change.detail["status"] for change in heard if "/L:" not in change.execution] == ["RUNNING", "SUCCEEDED"]
+
+
+def test_the_version_is_told(play: Play) -> None:
+    heard = listen(play)
+    version = play.call("PublishStateMachineVersion", stateMachineArn=play.create(PASS))["stateMachineVersionArn"]
+    play.start(version)
+    assert [change.detail["stateMachineVersionArn"] for change in heard] == [version] * 2
