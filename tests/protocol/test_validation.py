@@ -73,7 +73,8 @@ def test_an_enum_names_its_values() -> None:
     _, code, message = call("stepfunctions", "ListExecutions", {"statusFilter": "succeeded"})
     assert code == "ValidationException"
     assert message.startswith(
-        "1 validation error detected: Value 'succeeded' at 'statusFilter' failed to satisfy constraint: Member must satisfy enum value set: ["
+        "1 validation error detected: Value 'succeeded' at 'statusFilter' failed to satisfy constraint: "
+        "Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING"
     )
     assert set(message.rpartition("[")[2].rstrip("]").split(", ")) == {
         "SUCCEEDED",

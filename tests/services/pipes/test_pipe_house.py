@@ -220,6 +220,18 @@ def test_a_full_machine_that_has_room_in_time_gets_the_message() -> None:
         assert "StateReason" not in line.call("pipes", "DescribePipe", Name="p")
 
 
+def test_starts_above_the_rate_are_put_off_and_lose_nothing() -> None:
+    line = Line(WAITING.replace("3600", "1"), start_executions_per_second=1)
+    with line.house:
+        line.pipe(batch=1)
+        line.send("a", "b", "c")
+        assert len(line.executions()) == 1
+        assert "ThrottlingException" in line.call("pipes", "DescribePipe", Name="p")["StateReason"]
+        line.house.advance(minutes=3)
+        assert line.bodies() == ["a", "b", "c"]
+        assert line.count(line.dead) == 0
+
+
 def test_a_deleted_machine_and_a_deleted_queue_stop_the_pipe(line: Line) -> None:
     line.pipe()
     line.call("stepfunctions", "DeleteStateMachine", stateMachineArn=line.machine)
