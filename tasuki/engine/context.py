@@ -12,17 +12,23 @@ from tasuki.language.definition import Map, Parallel, State, Task
 from tasuki.values.documents import Doc
 from tasuki.values.instant import to_iso
 
+STATE_DATA = "STATE_DATA"
+"""Where a Map's items come from that stand in its input."""
+
 
 class Context:
     """Makes the context object of a state's visit when it is first asked for, and keeps it."""
 
-    __slots__ = ("_frame", "_item", "_made", "_state", "_turn")
+    __slots__ = ("_frame", "_item", "_made", "_source", "_state", "_turn")
 
-    def __init__(self, turn: Turn, frame: Frame, state: State, item: tuple[int, Doc] | None = None) -> None:
+    def __init__(
+        self, turn: Turn, frame: Frame, state: State, item: tuple[int, Doc] | None = None, source: str = STATE_DATA
+    ) -> None:
         self._turn = turn
         self._frame = frame
         self._state = state
         self._item = item
+        self._source = source
         self._made: dict[str, Any] | None = None
 
     def __call__(self) -> dict[str, Any]:
@@ -45,6 +51,9 @@ class Context:
         item = self._item or _nearest_item(turn, frame)
         if item is not None:
             made["Map"] = {"Item": {"Index": item[0], "Value": item[1].value}}
+            if self._item is not None:
+                # Said to an ItemSelector only (developer guide, "Accessing execution data from the Context object").
+                made["Map"]["Item"]["Source"] = self._source
         return made
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasuki.engine.commands import MapRunPlan, StartMapRun
+from tasuki.engine.context import STATE_DATA
 from tasuki.engine.events import Event, MapRunEnded, TimerFired
 from tasuki.engine.execution import Execution, Frame, Phase
 from tasuki.engine.failing import fail_state, is_time_to_retry, located
@@ -89,9 +90,12 @@ def resume(turn: Turn, frame: Frame, state: Map, event: Event | Happening) -> No
 class Selector:
     """Makes the documents that a Map Run's children get, in the scope of the state that started it."""
 
-    def __init__(self, machine: Machine, execution: Execution, frame: Frame, now: Instant) -> None:
+    def __init__(
+        self, machine: Machine, execution: Execution, frame: Frame, now: Instant, source: str = STATE_DATA
+    ) -> None:
         self._turn = Turn(machine, execution, now)
         self._frame = frame
+        self._source = source
         state = self._turn.state(frame)
         assert isinstance(state, Map), "a Map Run belongs to a Map"
         self._state = state
@@ -102,7 +106,8 @@ class Selector:
         select = self._state.item_selector
         if select is None:
             return item
-        scope = make_scope(self._turn, self._frame, self._state, self._input, (index, Doc(item)))
+        scope = make_scope(self._turn, self._frame, self._state, self._input, (index, Doc(item)), source=self._source)
+        self._turn.fuel.refill()
         # No event is written for an item: what it draws depends on its place.
         scope.chance = self._turn.chance(f"item/{index}/")
         try:

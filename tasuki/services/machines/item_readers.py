@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tasuki.engine.context import STATE_DATA
 from tasuki.language.errors import StatesError
 from tasuki.services.machines.setting import Setting
 from tasuki.services.switchboard import Objects
@@ -47,6 +48,15 @@ class _Source(NamedTuple):
             return self.objects.get(self.tx, self.bucket, self.key, start, length)
         except DomainError as no:
             raise StatesError(FAILED, no.message) from None
+
+
+def source_of(reader: Mapping[str, Any] | None) -> str:
+    """Answer what `$$.Map.Item.Source` says of the items: where they were read."""
+    if reader is None:
+        return STATE_DATA
+    arguments = reader["arguments"]
+    key = f"/{arguments.get('Key')}" if reader["action"] == "getObject" else ""
+    return f"S3://{arguments.get('Bucket')}{key}"
 
 
 def read_items(

@@ -14,6 +14,7 @@ from tasuki.engine.states.distributed import MAX_CONCURRENCY, Selector
 from tasuki.engine.turn import MAX_PAYLOAD_BYTES, MAX_STEP_BYTES, MAX_STEP_EVENTS
 from tasuki.language.errors import StatesError
 from tasuki.services.machines import map_queries as sql
+from tasuki.services.machines.item_readers import source_of
 from tasuki.services.machines.map_runs import EXPRESS_MS, Child, MapRun, labelled_arn
 from tasuki.services.machines.model import execution_arn
 from tasuki.services.machines.running import Run, insert_row, load, make_ready, proceed
@@ -54,7 +55,9 @@ def open_children(tx: Tx, setting: Setting, run: MapRun) -> None:
     frame = parent.state.frames.get(run.frame)
     if frame is None or frame.attempt != run.attempt:
         raise ParentGone
-    selector = Selector(parent.machine, parent.state, frame, tx.now) if run.settings["selects"] else None
+    selector = None
+    if run.settings["selects"]:
+        selector = Selector(parent.machine, parent.state, frame, tx.now, source_of(run.settings["reader"]))
     batcher = run.settings["batcher"]
     room = min(run.max_concurrency or MAX_CONCURRENCY, setting.map_run_children) - run.running
     events = size = 0

@@ -92,6 +92,20 @@ def test_csv_with_other_delimiters(play: Play, objects: FolderObjects, name: str
     assert output_of(play, ItemReader=reader(**config)) == [{"a": "1", "b": "2"}]
 
 
+def test_an_item_selector_is_told_where_items_come_from(play: Play, objects: FolderObjects) -> None:
+    objects.write("in", "items", "[1]")
+    selector = {"from.$": "$$.Map.Item.Source"}
+    listing = {"Resource": LIST, "Parameters": {"Bucket": "in"}}
+    for name, fields, source in (
+        ("object", {"ItemReader": reader(InputType="JSON")}, "S3://in/items"),
+        ("listing", {"ItemReader": listing}, "S3://in"),
+        ("input", {}, "STATE_DATA"),
+    ):
+        execution = play.start(play.create(machine(PASS, ItemSelector=selector, **fields), name=name), [1])
+        play.house.drain()
+        assert play.output(execution) == [{"from": source}]
+
+
 def test_objects_are_listed(play: Play, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_readers, "LISTED", 2)
     for key in ("a/1", "a/2", "a/3", "a/4", "b/1"):
