@@ -18,7 +18,7 @@ def not_for_express(machine: Machine) -> list[Diagnosis]:
                 else:
                     continue
                 found.append(Diagnosis("SCHEMA_VALIDATION_FAILED", message, f"{place}/Resource"))
-            elif isinstance(state, Map) and getattr(state, "distributed", None) is not None:
+            elif isinstance(state, Map) and state.distributed is not None:
                 message = "Express state machine does not support Map in DISTRIBUTED mode"
                 found.append(Diagnosis("SCHEMA_VALIDATION_FAILED", message, place))
     return found

@@ -18,6 +18,7 @@ from tasuki.values.instant import to_iso
 from tasuki.values.operations import NotYet, Principal, Request
 from tests.services.machines.stubs import PASS, ROLE, WAIT, Play, Refused, task
 from tests.services.machines.test_bounds import counter
+from tests.services.machines.test_map_runs import machine
 
 SEND = task("sqs:sendMessage", {"QueueUrl": "q", "MessageBody.$": "$"})
 
@@ -285,6 +286,11 @@ def test_what_an_express_machine_may_not_do(play: Play, resource: str, message: 
     arn = express(play, PASS)
     with pytest.raises(InvalidDefinition):
         play.call("UpdateStateMachine", stateMachineArn=arn, definition=json.dumps(definition))
+
+
+def test_an_express_machine_has_no_map_runs(play: Play) -> None:
+    with pytest.raises(InvalidDefinition, match="does not support Map in DISTRIBUTED mode at /States/M"):
+        express(play, machine(PASS))
 
 
 def test_what_an_express_execution_does_not_have(play: Play) -> None:
