@@ -341,3 +341,20 @@ def test_items_keep_their_numbers_and_texts(play: Play) -> None:
     execution = play.run(machine(PASS), given)
     play.house.drain()
     assert json.dumps(play.output(execution)) == json.dumps(given)
+
+
+def test_a_map_in_jsonata(play: Play) -> None:
+    state = distributed(
+        PASS,
+        QueryLanguage="JSONata",
+        Items="{% $states.input.l %}",
+        MaxConcurrency="{% $states.input.most %}",
+        ItemSelector={"v": "{% $states.context.Map.Item.Value * 2 %}", "i": "{% $states.context.Map.Item.Index %}"},
+        ItemBatcher={"MaxItemsPerBatch": "{% 2 %}", "BatchInput": {"of": "{% $states.input.most %}"}},
+        Output="{% $states.result.Items.v %}",
+    )
+    execution = play.run({"StartAt": "M", "States": {"M": state}}, {"l": [1, 2, 3], "most": 7})
+    play.house.drain()
+    assert play.output(execution) == [2, 4, 6]
+    [run] = map_runs(play, execution)
+    assert (run["maxConcurrency"], run["executionCounts"]["total"]) == (7, 2)
