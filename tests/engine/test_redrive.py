@@ -1,6 +1,7 @@
 """Redrive: what failed goes on where it failed, what was done stays done (engine/redrive.py)."""
 
 import json
+import re
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -231,6 +232,11 @@ def test_an_execution_that_never_began_can_be_stopped_and_redriven() -> None:
     assert play.output == 1
 
 
+def without_ids(output: Any) -> str:
+    """Answer an output as text; causes name events, which a redrive numbers otherwise."""
+    return re.sub(r"event id #\d+", "event id #n", json.dumps(output))
+
+
 def interrupted(definition: dict[str, Any], dice: list[int]) -> Play:
     """Play a machine with every task done well, by the dice, and stop it there."""
     play = Play(definition, {"xs": [1, {"k": 2}]}).start()
@@ -260,7 +266,7 @@ def test_stopped_anywhere_and_redriven_comes_to_the_same_end(definition: dict[st
     assert play.status == straight.status
     assert [event.id for event in play.history] == list(range(1, len(play.history) + 1))
     if "UUID" not in json.dumps(definition) and straight.status == "SUCCEEDED":
-        assert play.output == straight.output
+        assert without_ids(play.output) == without_ids(straight.output)
     if straight.status == "SUCCEEDED":
         assert sorted(kind for kind in play.types if kind.endswith("StateEntered")) == sorted(
             kind for kind in straight.types if kind.endswith("StateEntered")
