@@ -6,9 +6,11 @@ Recorded: callback/test_start_execution_sync, ..._sync2, ..._delegate_failure. I
 from typing import Any
 
 from tasuki.engine.commands import Finish
+from tasuki.engine.events import StopRequested
 from tasuki.engine.execution import Execution
 from tasuki.services.switchboard import Ending, Switchboard
 from tasuki.store.store import Tx
+from tasuki.values.instant import Instant
 
 
 def tell_watcher(tx: Tx, switchboard: Switchboard, watcher: str, state: Execution, end: Finish) -> None:
@@ -36,3 +38,16 @@ def _described(state: Execution, end: Finish, now: int) -> dict[str, Any]:
         "Status": end.status,
         "StopDate": now,
     }
+
+
+def ending_columns(end: Finish | None, now: Instant) -> tuple[str, str | None, str | None, str | None, Instant | None]:
+    """Answer the columns of an execution that tell whether and how it ended."""
+    if end is None:
+        return "RUNNING", None, None, None, None
+    return end.status, end.output.text if end.output is not None else None, end.error, end.cause, now
+
+
+def too_large(quota: int) -> StopRequested:
+    """Answer why an execution may not go on that has filled its byte quota."""
+    cause = f"The documents in the execution's history exceed {quota} bytes (quotas.execution_bytes)."
+    return StopRequested("States.Runtime", cause)

@@ -34,7 +34,7 @@ from tasuki.services.machines.activities_queue import (
     withdraw,
 )
 from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
-from tasuki.services.machines.endings import tell_watcher
+from tasuki.services.machines.endings import ending_columns, tell_watcher, too_large
 from tasuki.services.machines.logging_records import log_history
 from tasuki.services.machines.map_runs import Child, begin_map_run, cancel_map_run, child_ended, child_of
 from tasuki.services.machines.model import execution_arn, machine_arn
@@ -46,7 +46,6 @@ from tasuki.services.machines.status_events import tell_status
 from tasuki.store.store import Tx
 from tasuki.store.timers import clear_timers, set_timer
 from tasuki.values.documents import Doc
-from tasuki.values.instant import Instant
 
 EVERY_ROW = 1 << 31
 
@@ -177,7 +176,7 @@ def _proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int
             told += 1
         tell(tx, setting, run, event, follow)
         if run.state.history_bytes > setting.execution_bytes and run.finish is None:
-            tell(tx, setting, run, _too_large(setting), follow)
+            tell(tx, setting, run, too_large(setting.execution_bytes), follow)
     _save(tx, setting, run)
     if run.finish is not None:
         _end(tx, setting, run)
@@ -200,13 +199,6 @@ def tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[Event])
     run.goes_on = run.goes_on or outcome.ready
     if outcome.commands:
         _perform(tx, setting, run, outcome.commands, follow)
-
-
-def _too_large(setting: Setting) -> StopRequested:
-    """Answer why an execution may not go on that has filled its byte quota."""
-    quota = setting.execution_bytes
-    cause = f"The documents in the execution's history exceed {quota} bytes (quotas.execution_bytes)."
-    return StopRequested("States.Runtime", cause)
 
 
 def make_ready(tx: Tx, execution_id: int, *, goes_on: bool = False) -> None:
@@ -315,18 +307,10 @@ def insert_row(tx: Tx, setting: Setting, run: Run) -> int:
     return run.id
 
 
-def _ending_of(run: Run, now: Instant) -> tuple[str, str | None, str | None, str | None, Instant | None]:
-    """Answer the columns that tell how an execution ended."""
-    end = run.finish
-    if end is None:
-        return "RUNNING", None, None, None, None
-    return end.status, end.output.text if end.output is not None else None, end.error, end.cause, now
-
-
 def _insert(tx: Tx, setting: Setting, run: Run) -> None:
     """Write the row of a new execution. Raises `NameTaken`."""
     state = run.state
-    status, output, error, cause, stopped_at = _ending_of(run, tx.now)
+    status, output, error, cause, stopped_at = ending_columns(run.finish, tx.now)
     row = tx.one(
         sql.ADD_EXECUTION,
         (
@@ -373,7 +357,7 @@ def _save(tx: Tx, setting: Setting, run: Run) -> None:
     if run.id is None:
         _insert(tx, setting, run)
     elif run.history or run.finish is not None:
-        status, output, error, cause, stopped_at = _ending_of(run, tx.now)
+        status, output, error, cause, stopped_at = ending_columns(run.finish, tx.now)
         changed = (state.deadline, state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
         tx.run(sql.SAVE_EXECUTION, (status, output, error, cause, stopped_at, *changed, run.id))
     assert run.id is not None
