@@ -84,7 +84,9 @@ class Compiled:
         self._prelude = prelude
         # An object's constructor looks at the input, too, but only whether it is an array: `{}`.
         self._whole_input = reads.get("input") is True or ("input" in reads and bool(words.context))
-        self.variables = frozenset(reads["bindings"]) - ADDED - {"states"} - set(PURE)
+        # The library takes odd characters for a part of a name ($x`b`): no variable can be called so.
+        named = frozenset(name for name in reads["bindings"] if name.isidentifier())
+        self.variables = named - ADDED - {"states"} - set(PURE)
         # Names of functions and of what the expression binds itself: a variable of the machine may have them, too.
         self._own_names = words.variables - self.variables
         seen = reads["bindings"].get("states")
@@ -229,9 +231,10 @@ def _compile(source: str) -> tuple[Compiled, list[str]]:
     try:
         made = jlens.Expression(source)
         reads = made.reads(dict.fromkeys(ADDED | set(PURE) | {"eval"}, _known))
+        compiled = Compiled(words, reads, tuple(functions), prelude)
     except (jlens.JlensError, UnicodeError) as bad:
         raise BadQuery("INVALID_JSONATA_EXPRESSION", [str(bad).rstrip()]) from None
-    return Compiled(words, reads, tuple(functions), prelude), _top_level(words, reads.get("input"))
+    return compiled, _top_level(words, reads.get("input"))
 
 
 def _known(*_arguments: Any) -> None:

@@ -1,8 +1,11 @@
 """JSONata expressions: what they answer, what they may use, how they fail, and which no machine may hold."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given as example
+from hypothesis import strategies as st
 
 from tasuki.language.definition import Scope
 from tasuki.language.errors import InvalidDefinition
@@ -245,3 +248,14 @@ def test_the_scanner_knows_division_from_expressions() -> None:
     assert scan("($a) / 2 ?: 1").newer is not None
     assert scan("$a[/x ?? y/]").newer is None
     assert scan("a.b[c]").names == ("a", "c")
+
+
+WORDS = "$states.input $x $sum ( ) [ ] { } 1 'a' \" /a/ .. . , : ? ~> function($v) <n:n> | ^ @$y #$i % * ** := $ `b` é /* */ λ -"
+PIECES = st.sampled_from([*WORDS.split(), "\n"])
+
+
+@example(st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=30))
+def test_any_text_is_compiled_or_refused_and_fails_in_words(source: str) -> None:
+    """Nothing else is raised, whatever the library thinks of it."""
+    with suppress(BadQuery, QueryFailed):
+        ask(source, {"a": [1, {"b": 2}]}, x=[1])
