@@ -23,11 +23,12 @@ FOLDER = RECORDED.parent / "jsonata"
 NEWER = "`?:` and `??` came with JSONata 2.1; AWS's is 2.0.6 and refuses them"
 NO_EVAL = "Step Functions has no $eval"
 SIZE = "more members than an array may have here, and more memory than AWS gives"
+LONG = "takes about as long as an expression may: met on a quiet machine"
 DEPTH = "deeper than a hundred levels, AWS's limit"
 SURROGATE = "a text with half a character: no JSON document of ours can hold one"
 KNOWN = {
-    "flattening/large#0": SIZE,
-    "flattening/large#1": SIZE,
+    "flattening/large#0": LONG,
+    "flattening/large#1": LONG,
     "range-operator/case021": SIZE,
     "range-operator/case024": SIZE,
     "tail-recursion/case001": DEPTH,
@@ -36,7 +37,7 @@ KNOWN = {
     "function-string/case019": "the library says of 1/0 that the number is out of range (D1001) before $string can say so (D3001)",
 }
 TIMED = {"flattening/large#0", "flattening/large#1"}
-"""Ends at one limit or another, or not at all, as the machine's other work lets it."""
+"""Met or not, as the machine's other work lets it."""
 LIMITS = ("Stack overflow", "Expression evaluation timeout", "Expression evaluation memory")
 
 
