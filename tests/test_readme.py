@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasuki.cli.own_node import OwnNode
+from tasuki.cli.own_node import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
@@ -24,22 +24,32 @@ PAGES = [
 
 
 @pytest.mark.clients
-def test_the_snippet_works_when_pasted(tmp_path: Path) -> None:
+def test_the_lines_and_the_snippet_work_when_pasted(tmp_path: Path) -> None:
+    """As a stranger does it: all lines at once, so `env` comes before the node is ready; with a profile in the way."""
+    [lines] = re.findall(r"## Use it.*?```sh\n(.*?)```", README, flags=re.DOTALL)
     [snippet] = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    with OwnNode(tmp_path / "data") as node:
-        environment = {**os.environ, **node.reach.environment}
-        done = subprocess.run(
-            [sys.executable, "-c", snippet],
-            env=environment,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr
     [promised] = re.findall(r"It prints `(.*?)`", README)
-    assert done.stdout.strip() == promised
+    (tmp_path / "snippet.py").write_text(snippet)
+    assert [line.split("#")[0].split()[0] for line in lines.splitlines()] == [
+        ".venv/bin/tasuki",
+        "eval",
+        ".venv/bin/python",
+    ]
+    pasted = lines.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
+    pasted = pasted.replace("up --dev &", f"up --dev --port {free_port()} & node=$!;")
+    pasted = re.sub(r"bin/python\b", "bin/python snippet.py", pasted)
+    clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TASUKI_"))}
+    done = subprocess.run(
+        ["bash", "-c", f"{pasted}\nkill $node; wait $node"],
+        env={**clean, "AWS_PROFILE": "work", "AWS_CONFIG_FILE": os.devnull},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert promised in done.stdout.splitlines(), done.stderr
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

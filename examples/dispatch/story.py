@@ -5,6 +5,7 @@ at work when it comes back, as the same process.
 """
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,15 +44,21 @@ def play(options: Options) -> int:
     root = Path(".tasuki-demo").resolve()
     root.mkdir(exist_ok=True)
     data = Path(tempfile.mkdtemp(prefix="dispatch-", dir=root))
+    keep = True  # whatever did not end well is left for a look: its error names files in it
     try:
-        return Story(data, options).play()
+        code = Story(data, options).play()
+        keep = options.keep or code != Code.DONE
+    except KeyboardInterrupt:
+        keep = options.keep
+        raise
     finally:
-        if options.keep:
-            output.line(f"kept: {data}")
+        if keep:
+            output.line(f"kept: {data}", sys.stderr)
         else:
             shutil.rmtree(data, ignore_errors=True)
             if not any(root.iterdir()):
                 root.rmdir()
+    return code
 
 
 class Story:

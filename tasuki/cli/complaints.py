@@ -10,6 +10,7 @@ code  means
 4     the data directory cannot be used: not writable, full, or written by a newer Tasuki
 5     another node holds the data directory
 6     no node answers
+70    the node ended by a fault of its own; its log says why
 130   interrupted from the keyboard
 ====  ===============================================================================
 """
@@ -31,15 +32,22 @@ class Code(IntEnum):
     DATA = 4
     BUSY = 5
     UNREACHABLE = 6
+    FAULT = 70
     INTERRUPTED = 130
 
 
 class Complaint(Exception):
     """Something the user should know: `text` says what is wrong, `hint` what to do next."""
 
-    def __init__(self, text: str, code: Code = Code.NO, *, hint: str = "") -> None:
+    def __init__(self, text: str, code: Code = Code.NO, *, hint: str = "", name: str = "") -> None:
         super().__init__(text)
-        self.text, self.code, self.hint = text, code, hint
+        self.text, self.code, self.hint, self.name = text, code, hint, name or code.name
+
+    @property
+    def document(self) -> dict[str, str | int]:
+        """The same for programs: `name` is AWS's error code, or the name of our exit code."""
+        hint = {"hint": self.hint} if self.hint else {}
+        return {"name": self.name, "message": self.text, **hint, "exit": int(self.code)}
 
 
 def complaint_of(error: Exception) -> Complaint | None:
@@ -54,7 +62,8 @@ def complaint_of(error: Exception) -> Complaint | None:
 
     if isinstance(error, aws.ClientError):
         reply = error.response["Error"]
-        return Complaint(f"{reply.get('Code', 'Error')}: {reply.get('Message', error)}")
+        name = str(reply.get("Code", "Error"))
+        return Complaint(f"{name}: {reply.get('Message', error)}", name=name)
     if isinstance(error, aws.EndpointConnectionError | aws.ConnectTimeoutError | aws.ConnectionClosedError):
         return Complaint("no node answers there any more", Code.UNREACHABLE, hint=f"{error}; start it again: tasuki up")
     if isinstance(error, aws.BotoCoreError):
@@ -67,7 +76,7 @@ def start_complaint(error: Exception, host: str, port: int, folder: str) -> Comp
     if isinstance(error, StoreBusy):
         return Complaint(f"another node holds {folder}", Code.BUSY, hint="stop it, or give this one its own --data DIR")
     if isinstance(error, StoreNewer):
-        return Complaint(str(error), Code.DATA, hint="upgrade Tasuki, or start on another --data DIR")
+        return Complaint(str(error), Code.DATA)
     if isinstance(error, StoreError):
         return Complaint(f"{folder}: {error}", Code.DATA)
     if isinstance(error, OSError):
@@ -85,6 +94,9 @@ def start_complaint(error: Exception, host: str, port: int, folder: str) -> Comp
             errno.ENOTDIR,
             errno.EEXIST,
             errno.EDQUOT,
+            errno.ENOENT,  # below /proc, or a link that leads nowhere
+            errno.ELOOP,
+            errno.ENAMETOOLONG,
         }:
             where = error.filename or folder
             return Complaint(

@@ -9,11 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 
 from tasuki.cli import screen
-from tasuki.cli.complaints import Code
+from tasuki.cli.complaints import Code, Complaint
+from tasuki.cli.reach import read_node
 from tasuki.runtime.clock import SystemClock
 
 _FLUSH_FOR_MS = 400
@@ -32,7 +34,7 @@ class Finding:
 
 def examine(data: Path, port: int, *, as_json: bool) -> Code:
     """Look at everything; print it; `Code.NO` if a node could not run here."""
-    findings = [_python(), _sqlite(), _memory(), _cgroup(), *_disk(data), _port(port), _processes()]
+    findings = [_python(), _sqlite(), _memory(), _cgroup(), *_disk(data), _port(port, data), _processes()]
     if as_json:
         screen.show_json([asdict(finding) for finding in findings])
     else:
@@ -107,17 +109,28 @@ def _disk(data: Path) -> Iterator[Finding]:
     yield Finding("disk flushes", "ok" if rate >= 200 else "limited", f"{rate} a second", advice)
 
 
-def _port(port: int) -> Finding:
+def _port(port: int, data: Path) -> Finding:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as refused:
             used = refused.errno == errno.EADDRINUSE
+            if used and (pid := _own_node(port, data)) is not None:
+                return Finding("port", "ok", f"{port} is held by the node on {data} (pid {pid}), which runs")
             return Finding(
                 "port", "no", f"{port} is {'in use' if used else refused.strerror}", "choose another with --port N"
             )
     return Finding("port", "ok", f"{port} is free")
+
+
+def _own_node(port: int, data: Path) -> int | None:
+    """Answer the pid of the node that runs on `data`, if it is the one at this port."""
+    try:
+        node = read_node(data)
+    except Complaint:
+        return None
+    return node.pid if urlsplit(node.url).port == port and node.is_there() else None
 
 
 def _processes() -> Finding:

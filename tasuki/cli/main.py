@@ -2,13 +2,13 @@
 
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
-from tasuki.cli.complaints import Code, complaint_of
+from tasuki.cli.complaints import Code, Complaint, complaint_of
 
 app = typer.Typer(
     name="tasuki",
@@ -21,23 +21,26 @@ app = typer.Typer(
 queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(queue, name="queue")
 
+
+def _folder(text: str | Path) -> Path:
+    """Read --data. An empty one comes of a variable that was never set, and would silently mean the folder we stand in."""
+    if not str(text).strip():
+        raise typer.BadParameter("it is empty; name a directory")
+    return Path(text)
+
+
 Data = Annotated[
     Path | None,
     typer.Option(
         "--data",
         envvar="TASUKI_DATA",
+        parser=_folder,
+        metavar="DIR",
         help="The node's data directory. Default: the variables of `tasuki env`, else .tasuki",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs, one document a line.")]
 Execution = Annotated[str | None, typer.Argument(help="ARN, MACHINE:NAME or name; the latest one if left out.")]
-
-
-class ClockKind(StrEnum):
-    """Whose time a node lives in."""
-
-    REAL = "real"
-    MANUAL = "manual"
 
 
 def _version(wanted: bool) -> None:
@@ -60,32 +63,36 @@ def _root(
 @app.command()
 def up(
     *,
-    data: Annotated[Path, typer.Option("--data", envvar="TASUKI_DATA", help="Where everything is kept.")] = Path(
-        ".tasuki"
-    ),
+    data: Annotated[
+        Path,
+        typer.Option("--data", envvar="TASUKI_DATA", parser=_folder, metavar="DIR", help="Where everything is kept."),
+    ] = Path(".tasuki"),
     port: Annotated[int, typer.Option(help="The port to listen at.")] = 4566,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     dev: Annotated[bool, typer.Option("--dev", help="Accept the key test/test. Loopback only.")] = False,
     config: Annotated[Path | None, typer.Option(help="Settings and images. Default: DIR/tasuki.toml")] = None,
-    clock: Annotated[ClockKind, typer.Option(help="A manual clock moves only when told.")] = ClockKind.REAL,
     as_json: Json = False,
 ) -> None:
     """Start a node. Prints one line when it is ready; Ctrl-C or SIGTERM ends it, and nothing is lost."""
     from tasuki.cli import node
 
-    kind: node.ClockName = "manual" if clock is ClockKind.MANUAL else "real"
-    raise typer.Exit(node.up(data, config, host=host, port=port, dev=dev, clock=kind, as_json=as_json))
+    raise typer.Exit(node.up(data, config, host=host, port=port, dev=dev, as_json=as_json))
 
 
 @app.command()
 def env(data: Data = None, as_json: Json = False) -> None:
-    """Print exports that point AWS clients at the node.
+    """Print exports that point AWS clients, and later commands, at the node.
 
-    For boto3, the AWS CLI, SAM, CDK and Terraform: eval $(tasuki env).
+    For boto3, the AWS CLI, SAM, CDK and Terraform: eval $(tasuki env). Waits for a node that is just starting.
     """
     from tasuki.cli import node, reach
 
-    node.env(reach.find_node(data), as_json=as_json)
+    try:
+        node.env(reach.find_node(data, patience_s=reach.SIGN_WITHIN_S), as_json=as_json)
+    except Complaint:
+        if not as_json:
+            node.refuse_env()
+        raise
 
 
 @app.command()
@@ -201,7 +208,10 @@ def lint(
 @app.command()
 def doctor(
     data: Annotated[
-        Path, typer.Option("--data", envvar="TASUKI_DATA", help="Where a node would keep its data.")
+        Path,
+        typer.Option(
+            "--data", envvar="TASUKI_DATA", parser=_folder, metavar="DIR", help="Where a node would keep its data."
+        ),
     ] = Path(".tasuki"),
     port: Annotated[int, typer.Option(help="The port a node would listen at.")] = 4566,
     as_json: Json = False,
@@ -275,7 +285,7 @@ def queue_purge(
     from tasuki.cli import queues, reach
 
     if not yes:
-        typer.confirm(f"Delete every message of {name}?", abort=True)
+        queues.ask_to_purge(name)
     queues.purge(reach.find_node(data), name, as_json=as_json)
 
 
@@ -284,24 +294,43 @@ def main() -> None:
     sys.exit(_guarded(app))
 
 
-def _guarded(run: Callable[[], None]) -> int:
+def _guarded(run: Callable[..., int | None]) -> int:
     try:
-        run()
-    except KeyboardInterrupt:
+        return run(standalone_mode=False) or Code.DONE
+    except (KeyboardInterrupt, click.Abort):
         return Code.INTERRUPTED
     except BrokenPipeError:
         # The reader (`| head`) has seen enough; what is still buffered has nowhere to go.
         sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115 - until the process ends, which is now
         return Code.DONE
+    except click.ClickException as wrong:
+        if not _wants_json():
+            wrong.show()
+            return wrong.exit_code
+        complaint: Complaint | None = Complaint(wrong.format_message(), Code.USAGE)
     except Exception as error:
         complaint = complaint_of(error)
         if complaint is None:
             raise
-        typer.echo(f"tasuki: {complaint.text}", err=True)
-        if complaint.hint:
-            typer.echo(f"        {complaint.hint}", err=True)
-        return complaint.code
-    return Code.DONE
+    assert complaint is not None
+    _complain(complaint)
+    return complaint.code
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _complain(complaint: Complaint) -> None:
+    """Tell it on standard error: in words, or with --json as one document. Standard output holds results only."""
+    if _wants_json():
+        from tasuki.cli import screen
+
+        screen.show_json({"error": complaint.document}, sys.stderr)
+        return
+    typer.echo(f"tasuki: {complaint.text}", err=True)
+    for line in complaint.hint.splitlines():
+        typer.echo(f"        {line}", err=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tasuki.cli.reach import Reach, read_node
 
 START_WITHIN_S = 20
 STOP_WITHIN_S = 20
+_LAST_WORDS = 10
 
 
 def free_port() -> int:
@@ -75,10 +76,8 @@ class OwnNode:
         ready = _first_line(self._process.stdout, START_WITHIN_S)
         if not ready:
             self.kill()
-            words = self.log.read_text().strip().splitlines()
-            raise Complaint(
-                f"the node did not start: {words[-1] if words else 'it said nothing'}", Code.NO, hint=str(self.log)
-            )
+            words = self.log.read_text().strip().splitlines()[-_LAST_WORDS:] or ["it said nothing"]
+            raise Complaint("the node did not start", Code.NO, hint="\n".join([f"from {self.log}:", *words]))
         return ready
 
     def stop(self) -> int | None:

@@ -10,7 +10,7 @@ from tasuki.cli.reach import Reach
 from tasuki.values import documents
 from tasuki.values.errors import MalformedDocument
 
-COLUMNS = ("queue", "waiting", "in flight", "delayed", "dead letters go to")
+COLUMNS = ("queue", "waiting", "in_flight", "delayed", "dead_letters_go_to")
 
 
 def ls(reach: Reach, *, as_json: bool) -> None:
@@ -81,6 +81,18 @@ def receive(reach: Reach, name: str, count: int, hidden_s: int, *, delete: bool,
             screen.line(f"{message['MessageId']}  received {tries}x  {message['Body']}")
 
 
+def ask_to_purge(name: str) -> None:
+    """Ask whether all of a queue's messages may go. Raises `Complaint` unless the answer is yes."""
+    import typer
+
+    try:
+        agreed = typer.confirm(f"Delete every message of {name}?")
+    except typer.Abort:
+        raise Complaint("nobody is there to ask, so nothing was purged", Code.USAGE, hint="don't ask: --yes") from None
+    if not agreed:
+        raise Complaint("nothing was purged")
+
+
 def purge(reach: Reach, name: str, *, as_json: bool) -> None:
     """Delete every message of a queue."""
     url = queue_url(reach, name)
@@ -99,9 +111,9 @@ def _row(attributes: dict[str, str]) -> dict[str, Any]:
     return {
         "queue": attributes.get("QueueArn", "").rpartition(":")[2],
         "waiting": int(attributes.get("ApproximateNumberOfMessages", 0)),
-        "in flight": int(attributes.get("ApproximateNumberOfMessagesNotVisible", 0)),
+        "in_flight": int(attributes.get("ApproximateNumberOfMessagesNotVisible", 0)),
         "delayed": int(attributes.get("ApproximateNumberOfMessagesDelayed", 0)),
-        "dead letters go to": _dead_letter_queue(attributes.get("RedrivePolicy")),
+        "dead_letters_go_to": _dead_letter_queue(attributes.get("RedrivePolicy")),
     }
 
 

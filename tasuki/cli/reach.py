@@ -1,20 +1,30 @@
 """Finding a node and speaking to it, signed, as any AWS client does.
 
-Looked at in this order: `--data DIR` (its `node.json`), the variables that `tasuki env` prints, `.tasuki` here.
+Looked at in this order: `--data DIR` (its `node.json`), `TASUKI_DATA`, `AWS_ENDPOINT_URL`, `.tasuki` here. `tasuki env`
+sets both variables.
 """
 
 import os
+import sys
 from configparser import ConfigParser
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tasuki.cli import presence, screen
 from tasuki.cli.complaints import Code, Complaint
+from tasuki.cli.pace import pause
+from tasuki.runtime.clock import SystemClock
 from tasuki.values import documents
 from tasuki.values.errors import MalformedDocument
 
 DEFAULT_DATA = Path(".tasuki")
+SIGN_WITHIN_S = 10
+"""How long `env` waits for a node that perhaps starts just now: its first sign comes after a fraction of a second."""
+START_WITHIN_S = 60
+"""How long a node may take from there."""
+_QUIET_MS = 1_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,10 @@ class Reach:
         session.set_credentials(self.access_key, self.secret_key)
         return session
 
+    def is_there(self) -> bool:
+        """Tell whether the node lives and listens, without asking it anything."""
+        return (self.pid is None or presence.is_alive(self.pid)) and presence.answers(self.url)
+
     def client(self, service: str) -> Any:
         """Answer botocore's client of a service (`sqs`, `stepfunctions`, `ecs`, `pipes`)."""
         if service not in self._clients:
@@ -62,7 +76,9 @@ class Reach:
     @property
     def environment(self) -> dict[str, str]:
         """The variables that point SDKs and the AWS CLI here."""
+        folder = {} if self.folder is None else {"TASUKI_DATA": str(self.folder.absolute())}
         return {
+            **folder,
             "AWS_ENDPOINT_URL": self.url,
             "AWS_ACCESS_KEY_ID": self.access_key,
             "AWS_SECRET_ACCESS_KEY": self.secret_key,
@@ -72,11 +88,12 @@ class Reach:
         }
 
 
-def find_node(data: Path | None) -> Reach:
-    """Find the node to speak to. Raises `Complaint` when there is none."""
-    if data is not None:
-        return read_node(data)
-    if url := os.environ.get("AWS_ENDPOINT_URL"):
+def find_node(data: Path | None, *, patience_s: int | None = None) -> Reach:
+    """Find the node to speak to. Raises `Complaint` when there is none.
+
+    One that is on its way is waited for. With `patience_s`, so is one of which there is no sign yet, and it must be there.
+    """
+    if data is None and (url := os.environ.get("AWS_ENDPOINT_URL")):
         folder = DEFAULT_DATA if _is_node(DEFAULT_DATA, url) else None
         return Reach(
             url=url.rstrip("/"),
@@ -85,7 +102,47 @@ def find_node(data: Path | None) -> Reach:
             region=os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1",
             folder=folder,
         )
-    return read_node(DEFAULT_DATA)
+    return _await_node(data if data is not None else DEFAULT_DATA, patience_s)
+
+
+def _await_node(data: Path, patience_s: int | None) -> Reach:
+    clock = SystemClock()
+    began = clock.now()
+    give_up, on_its_way, said = began + (patience_s or 0) * 1000, False, False
+    while True:
+        starting = presence.is_starting(data)
+        if starting and not on_its_way:
+            give_up = clock.now() + START_WITHIN_S * 1000
+        elif on_its_way and not starting:
+            give_up = clock.now()  # it is there, or nothing came of it: one last look
+        on_its_way = starting
+        reach, why = _look(data)
+        if reach is not None and not starting and patience_s is None:
+            return reach  # whether it answers shows when it is asked
+        if reach is not None and reach.is_there():
+            return reach
+        now = clock.now()
+        if now >= give_up:
+            raise why or Complaint(
+                f"no node answers at {reach.url if reach else data} any more", Code.UNREACHABLE, hint=_hint()
+            )
+        if not said and now - began > _QUIET_MS:
+            said = True
+            screen.line(f"tasuki: waiting for a node on {data} to start ...", sys.stderr)
+        pause(0.05)
+
+
+def _look(data: Path) -> tuple[Reach | None, Complaint | None]:
+    try:
+        return read_node(data), None
+    except Complaint as why:
+        if why.code is not Code.UNREACHABLE:
+            raise
+        return None, why
+
+
+def _hint() -> str:
+    return "start one with: tasuki up --dev    or name its directory with --data DIR"
 
 
 def read_node(data: Path) -> Reach:
@@ -96,11 +153,11 @@ def read_node(data: Path) -> Reach:
         access_key, secret_key = ("test", "test") if dev else _credentials(data / "credentials")
         url, pid = str(facts["url"]).rstrip("/"), int(facts["pid"])
     except FileNotFoundError:
-        raise Complaint(
-            f"no node has run on {data} yet",
-            Code.UNREACHABLE,
-            hint="start one with: tasuki up --dev    or name its directory with --data DIR",
-        ) from None
+        ran = (data / "tasuki.db").exists()
+        what = f"no node runs on {data} now" if ran else f"no node has run on {data} yet"
+        raise Complaint(what, Code.UNREACHABLE, hint=_hint()) from None
+    except NotADirectoryError:
+        raise Complaint(f"{data} is not a directory", Code.DATA) from None
     except PermissionError as refused:
         raise Complaint(f"{refused.filename} is not readable for you", Code.DATA) from None
     except (MalformedDocument, KeyError, ValueError, AttributeError) as bad:

@@ -15,9 +15,9 @@ def interactive() -> bool:
     return sys.stdout.isatty()
 
 
-def show_json(value: Any) -> None:
+def show_json(value: Any, to: TextIO | None = None) -> None:
     """Print one document on one line."""
-    line(documents.dumps(value))
+    line(documents.dumps(value), to)
 
 
 def line(text: str, to: TextIO | None = None) -> None:
@@ -26,16 +26,17 @@ def line(text: str, to: TextIO | None = None) -> None:
 
 
 def show_table(rows: Sequence[Row], columns: Sequence[str], *, empty: str) -> None:
-    """Print rows under their columns, or the sentence `empty` when there are none."""
+    """Print rows under their columns (`in_flight` reads "in flight"), or the sentence `empty` when there are none."""
     if not rows:
         line(empty)
         return
     cells = [[text_of(row.get(column)) for column in columns] for row in rows]
+    heads = [column.replace("_", " ") for column in columns]
     if interactive():
-        _rich_table(columns, cells)
+        _rich_table(heads, cells)
         return
-    widths = [max(len(column), *(len(row[at]) for row in cells)) for at, column in enumerate(columns)]
-    for row in [list(columns), *cells]:
+    widths = [max(len(head), *(len(row[at]) for row in cells)) for at, head in enumerate(heads)]
+    for row in [heads, *cells]:
         line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 

@@ -97,7 +97,9 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
 
     Raises what `build` raises, and an OSError when the port is taken.
     """
+    os.umask(0o077)  # whatever is made in the data directory is its owner's; a task gets a container's usual 022
     refuse_strangers(config)
+    warn_of_images(config)
     listener = listen(config)
     host, port = listener.getsockname()[:2]
     config = replace(config, port=port)
@@ -199,6 +201,16 @@ def listen(config: Config) -> socket.socket:
         listener.close()
         raise
     return listener
+
+
+def warn_of_images(config: Config) -> None:
+    """Say which images cannot run as they stand. No error: a folder may come later, and other images are not concerned."""
+    for image in config.images.values():
+        wanted = (image.folder, *(() if image.venv is None else (image.venv / "bin",)))
+        for missing in (folder for folder in wanted if not folder.is_dir()):
+            log.warning(
+                'image "%s": the folder %s does not exist; its tasks fail to start until it does', image.name, missing
+            )
 
 
 def prepare_folder(folder: Path) -> None:

@@ -10,7 +10,7 @@ refused, since it decides what is executed.
     region = "us-east-1"
     memory = "8GiB"               # what tasks may use together; default: three quarters of the machine's
 
-    [quotas]                      # per room
+    [quotas]                      # all of them: docs/CONFIGURATION.md
     running_tasks = 1000
 
     [images."routing-v1"]         # the image name in a task definition, a lookup key, never a path
@@ -32,6 +32,28 @@ from typing import Any, Literal
 
 from tasuki.values.errors import ConfigError
 
+NODE_KEYS = ("account", "region", "memory")
+QUOTAS = (
+    "activities",
+    "execution_bytes",
+    "execution_days",
+    "handover_days",
+    "log_days",
+    "long_polls",
+    "map_run_children",
+    "open_executions",
+    "pipes",
+    "requests_in_flight",
+    "running_tasks",
+    "sqs_in_flight",
+    "sqs_recreate_wait_s",
+    "start_executions_burst",
+    "start_executions_per_second",
+    "state_machines",
+    "stopped_tasks_days",
+)
+"""Every key of [quotas] that some room reads; a test holds this list, the rooms and docs/CONFIGURATION.md together."""
+IMAGE_KEYS = ("folder", "command", "venv", "stop_signal", "environment")
 _MEMORY = re.compile(r"^(\d+)\s*(MiB|GiB|MB|GB|M|G)?$")
 
 
@@ -80,13 +102,15 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
         tree = tomllib.loads(source.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as bad:
         raise ConfigError(f"{source}: {bad}") from None
-    unknown = set(tree) - {"node", "quotas", "images"}
-    if unknown:
-        raise ConfigError(f"{source}: unknown table [{min(unknown)}]; known are node, quotas, images")
+    if unknown := set(tree) - {"node", "quotas", "images"}:
+        name = min(unknown)
+        kind, fix = (
+            (f"table [{name}]", "") if isinstance(tree[name], dict) else (f"key {name} outside any table", _home(name))
+        )
+        raise ConfigError(f"{source}: unknown {kind}; known tables are [node], [quotas], [images.NAME]{fix}")
     node = _table(source, tree, "node")
-    extra = set(node) - {"account", "region", "memory"}
-    if extra:
-        raise ConfigError(f"{source}: unknown key node.{min(extra)}; known are account, region, memory")
+    if extra := set(node) - set(NODE_KEYS):
+        raise ConfigError(f"{source}: unknown key node.{min(extra)}; known are {', '.join(NODE_KEYS)}")
     account = node.get("account", "000000000000")
     if not isinstance(account, str) or not re.fullmatch(r"\d{12}", account):
         raise ConfigError(f"{source}: node.account must be a string of 12 digits")
@@ -94,6 +118,8 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
     if not isinstance(region, str) or not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
         raise ConfigError(f"{source}: node.region must look like us-east-1")
     quotas = _table(source, tree, "quotas")
+    if extra := set(quotas) - set(QUOTAS):
+        raise ConfigError(f"{source}: unknown key quotas.{min(extra)}; known are {', '.join(QUOTAS)}")
     for key, value in quotas.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise ConfigError(f"{source}: quotas.{key} must be a whole number, 0 or more")
@@ -117,6 +143,11 @@ def _refuse_writable_by_others(source: Path) -> None:
         raise ConfigError(f"{source}: others may write it, and it decides what is executed; run: chmod go-w {source}")
 
 
+def _home(key: str) -> str:
+    """Tell where a key that stands alone may have been meant to be."""
+    return f"; {key} belongs under [node]" if key in NODE_KEYS else ""
+
+
 def _table(source: Path, tree: Mapping[str, Any], name: str) -> dict[str, Any]:
     table = tree.get(name, {})
     if not isinstance(table, dict):
@@ -136,11 +167,8 @@ def _image(source: Path, name: str, entry: Any) -> Image:
     where = f'{source}: images."{name}"'
     if not isinstance(entry, dict):
         raise ConfigError(f"{where} must be a table with folder and command")
-    extra = set(entry) - {"folder", "command", "venv", "stop_signal", "environment"}
-    if extra:
-        raise ConfigError(
-            f"{where}: unknown key {min(extra)}; known are folder, command, venv, stop_signal, environment"
-        )
+    if extra := set(entry) - set(IMAGE_KEYS):
+        raise ConfigError(f"{where}: unknown key {min(extra)}; known are {', '.join(IMAGE_KEYS)}")
     command = entry.get("command")
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise ConfigError(f'{where}.command must be a list of words, like ["python", "job.py"]')

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tasuki.cli.complaints import Code
+from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.own_node import OwnNode, free_port
 from tests.cli.conftest import Command, decoded, run
 
@@ -61,15 +61,6 @@ def test_without_dev_a_key_is_made_that_only_its_owner_can_read(tmp_path: Path) 
         assert stranger.returncode == 1
 
 
-def test_env_prints_what_a_shell_and_a_program_can_read(tasuki: Command, node: OwnNode) -> None:
-    variables = decoded(tasuki("env", "--json"))
-    assert variables["AWS_ENDPOINT_URL"] == node.url
-    joined = " ".join(tasuki("env").stdout.split())  # what an unquoted $(...) makes of it
-    script = f'{joined}\nprintf "%s %s" "$AWS_ENDPOINT_URL" "$AWS_DEFAULT_REGION"'
-    done = subprocess.run(["sh", "-c", "set -e\n" + script], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{node.url} us-east-1"
-
-
 def test_commands_follow_the_variables_of_env(tasuki: Command, tmp_path: Path) -> None:
     variables = decoded(tasuki("env", "--json"))
     assert run("queue", "ls", environment=variables, cwd=tmp_path).returncode == 0
@@ -103,6 +94,49 @@ def test_a_data_directory_that_is_a_file_is_exit_code_four(tmp_path: Path) -> No
     assert "cannot write" in done.stderr
 
 
+def test_a_data_directory_that_cannot_be_made_is_exit_code_four() -> None:
+    done = up(Path("/proc/x"))
+    assert done.returncode == 4
+    assert "Traceback" not in done.stderr
+    assert "cannot write /proc/x" in done.stderr
+
+
+def test_nobody_else_may_read_what_a_node_makes_in_a_folder_that_was_there(tmp_path: Path) -> None:
+    data = tmp_path / "d"
+    data.mkdir(mode=0o755)
+    with OwnNode(data):
+        made = [path for path in data.rglob("*") if path != data / "node.log"]  # that one is the test's
+        open_ones = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert data / "tasuki.db" in made
+    assert open_ones == []
+
+
+def test_a_node_that_did_not_start_tells_its_last_words(tmp_path: Path) -> None:
+    (tmp_path / "tasuki.toml").write_text("[node]\nregon = 1\n")
+    (tmp_path / "tasuki.toml").chmod(0o600)
+    with pytest.raises(Complaint) as said:
+        OwnNode(tmp_path).start()
+    assert "unknown key node.regon" in said.value.hint
+    assert str(tmp_path / "node.log") in said.value.hint
+
+
+def test_an_image_whose_folder_is_missing_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "tasuki.toml").write_text('[images.late]\nfolder = "later"\ncommand = ["true"]\n')
+    (tmp_path / "tasuki.toml").chmod(0o600)
+    with OwnNode(tmp_path) as node:
+        assert f'image "late": the folder {tmp_path / "later"} does not exist' in node.log.read_text()
+
+
+def test_with_json_an_error_is_one_document_on_standard_error(tasuki: Command) -> None:
+    done = tasuki("queue", "show", "nothing-here", "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    error = json.loads(done.stderr)["error"]
+    assert (error["name"], error["exit"]) == ("AWS.SimpleQueueService.NonExistentQueue", 1)
+    usage = tasuki("ps", "--jsom", "--json")
+    assert usage.returncode == 2
+    assert "--jsom" in json.loads(usage.stderr)["error"]["message"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_data_directory_that_is_read_only_is_exit_code_four(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir(mode=0o500)
@@ -118,6 +152,7 @@ def test_a_data_directory_of_a_newer_tasuki_is_exit_code_four(tmp_path: Path) ->
     done = up(tmp_path)
     assert done.returncode == 4
     assert "newer" in done.stderr
+    assert done.stderr.lower().count("upgrade") == 1
 
 
 def test_a_second_node_on_the_same_data_is_exit_code_five(node: OwnNode) -> None:
@@ -162,6 +197,12 @@ def test_doctor_says_no_when_the_port_is_taken(node: OwnNode, tmp_path: Path) ->
     done = run("doctor", "--data", str(tmp_path), "--port", str(node.port))
     assert done.returncode == 1
     assert "in use" in done.stdout
+
+
+def test_doctor_knows_the_node_that_holds_the_folder(node: OwnNode) -> None:
+    done = run("doctor", "--data", str(node.data), "--port", str(node.port))
+    assert done.returncode == 0, done.stdout
+    assert f"held by the node on {node.data} (pid {node.pid})" in done.stdout
 
 
 def test_an_unknown_story_lists_the_known_ones() -> None:

@@ -33,7 +33,7 @@ def test_messages_are_sent_counted_shown_and_purged(tasuki: Command, shelf: str,
     seen = tasuki("queue", "receive", shelf)
     assert "first" in seen.stdout
     assert "second" in seen.stdout
-    assert row(tasuki, shelf) | {"waiting": 2, "in flight": 0} == row(tasuki, shelf), "shown, and given back"
+    assert row(tasuki, shelf) | {"waiting": 2, "in_flight": 0} == row(tasuki, shelf), "shown, and given back"
     assert tasuki("queue", "purge", shelf, "--yes").returncode == 0
     assert row(tasuki, shelf)["waiting"] == 0
 
@@ -44,7 +44,7 @@ def test_receive_can_delete_or_hide(tasuki: Command, shelf: str) -> None:
     [taken] = decoded(tasuki("queue", "receive", shelf, "--max", "1", "--delete", "--json"))
     [hidden] = decoded(tasuki("queue", "receive", shelf, "--hide", "600", "--json"))
     assert {taken["Body"], hidden["Body"]} == {"a", "b"}
-    assert row(tasuki, shelf) | {"waiting": 0, "in flight": 1} == row(tasuki, shelf)
+    assert row(tasuki, shelf) | {"waiting": 0, "in_flight": 1} == row(tasuki, shelf)
     assert tasuki("queue", "receive", shelf).stdout == "nothing to receive\n"
 
 
@@ -63,6 +63,10 @@ def test_show_names_every_attribute(tasuki: Command, shelf: str) -> None:
 def test_purge_asks_first(tasuki: Command, shelf: str) -> None:
     tasuki("queue", "send", shelf, "kept")
     assert tasuki("queue", "purge", shelf, stdin="n\n").returncode == 1
+    nobody = tasuki("queue", "purge", shelf)
+    assert nobody.returncode == 2
+    assert "Aborted" not in nobody.stderr
+    assert "--yes" in nobody.stderr
     assert row(tasuki, shelf)["waiting"] == 1
 
 

@@ -224,7 +224,13 @@ class Pump:
 
     def _stop(self, tx: Tx, turn: Turn, problem: tuple[str, str]) -> None:
         tx.run(queries.SET_CURRENT, ("STOPPED", turn.pipe))
-        tx.run(queries.RUN_FLOW, (0, f"{problem[0]}: {problem[1]}"[:MAX_REASON_LENGTH], turn.pipe))
+        reason = f"{problem[0]}: {problem[1]}"[:MAX_REASON_LENGTH]
+        tx.run(queries.RUN_FLOW, (0, reason, turn.pipe))
+        row = tx.one(queries.BY_ID, (turn.pipe,))
+        assert row is not None, "a flow has a pipe"
+        log.warning(
+            "pipe %s stopped: %s; once that is mended, start it again: StartPipe", Pipe.of_row(row).name, reason
+        )
 
     def _settle(self, tx: Tx, turn: Turn, done: Round) -> None:
         failures, retry_at, reason = 0, 0, ""
