@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tasuki.runners import facts
@@ -106,7 +107,8 @@ class Bench:
                 except (OSError, KeyError):
                     handle = None
                 if handle is not None:
-                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                    with suppress(ProcessLookupError):  # it ended by itself in between
+                        signal.pidfd_send_signal(handle, signal.SIGKILL)
                     select.select([handle], [], [], 5)
                     os.close(handle)
                 if sweep(key, self.runner._cgroup(key)):
