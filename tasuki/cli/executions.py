@@ -1,25 +1,39 @@
 """`start`, `watch` and `history`: executions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tasuki.cli import screen
+from tasuki.cli.causes import put_into_words
 from tasuki.cli.complaints import Code, Complaint
-from tasuki.cli.events import said, task_of
+from tasuki.cli.events import ENDS, Said, Teller, short, task_of
 from tasuki.cli.pace import pause
 from tasuki.cli.pages import describe_tasks, every, execution_arn, machine_arn
 from tasuki.cli.reach import Reach
-from tasuki.cli.tasks import row_of
+from tasuki.cli.steady import Steady
+from tasuki.cli.tasks import row_of, telling_reason
 from tasuki.values import documents
 from tasuki.values.errors import MalformedDocument
 
+ANSWER_WITHIN_S = 330
+"""How long an Express execution is waited for: its five minutes, and a little."""
 _PAGE = 200
 
 
 def start(reach: Reach, machine: str, text: str, name: str | None, *, as_json: bool) -> str:
     """Start an execution; print and answer its ARN. `text` is JSON, or `@FILE`."""
+    started = reach.client("stepfunctions").start_execution(**_parameters(reach, machine, text, name))
+    arn = str(started["executionArn"])
+    if as_json:
+        screen.show_json({"executionArn": arn, "startDate": started["startDate"]})
+    else:
+        screen.line(arn)
+    return arn
+
+
+def _parameters(reach: Reach, machine: str, text: str, name: str | None) -> dict[str, str]:
     if text.startswith("@"):
         try:
             text = Path(text[1:]).read_text()
@@ -32,15 +46,22 @@ def start(reach: Reach, machine: str, text: str, name: str | None, *, as_json: b
             f"the input is not JSON: {bad}", Code.USAGE, hint="--input '{\"a\": 1}' or --input @file"
         ) from None
     parameters = {"stateMachineArn": machine_arn(reach, machine), "input": text}
-    if name:
-        parameters["name"] = name
-    started = reach.client("stepfunctions").start_execution(**parameters)
-    arn = str(started["executionArn"])
+    return {**parameters, "name": name} if name else parameters
+
+
+def run_express(reach: Reach, machine: str, text: str, name: str | None, *, as_json: bool) -> Code:
+    """Run an Express machine and wait for its answer: there is no history to follow."""
+    parameters = _parameters(reach, machine, text, name)
+    ended = reach.client("stepfunctions", ANSWER_WITHIN_S).start_sync_execution(**parameters)
+    ended.pop("ResponseMetadata", None)
     if as_json:
-        screen.show_json({"executionArn": arn, "startDate": started["startDate"]})
+        screen.show_json(ended)
     else:
-        screen.line(arn)
-    return arn
+        screen.line(str(ended["executionArn"]))
+        reason = ": ".join(part for part in (ended.get("error"), put_into_words(ended.get("cause"))) if part)
+        took = _seconds(ended["startDate"], ended["stopDate"])
+        screen.line(f"{took} {Said('=', 'execution', ended['status'], ended.get('output') or reason).text}")
+    return Code.DONE if ended["status"] == "SUCCEEDED" else Code.NO
 
 
 def history(reach: Reach, execution: str | None, *, as_json: bool) -> None:
@@ -51,41 +72,48 @@ def history(reach: Reach, execution: str | None, *, as_json: bool) -> None:
         screen.show_json(events)
         return
     began = events[0]["timestamp"] if events else None
+    teller = Teller()
     for event in events:
-        screen.line(f"{event['id']:>6} {_seconds(began, event['timestamp'])} {said(event).text}")
+        screen.line(f"{event['id']:>6} {_seconds(began, event['timestamp'])} {teller.said(event).text}")
 
 
-def watch(reach: Reach, execution: str | None, *, as_json: bool) -> Code:
-    """Follow an execution until it ends. Answers `Code.NO` when it did not succeed."""
+def watch(reach: Reach, execution: str | None, *, as_json: bool, named: bool = False) -> Code:
+    """Follow an execution until it ends. Answers `Code.NO` when it did not succeed. `named`: its ARN was printed."""
     arn = execution_arn(reach, execution)
-    states = reach.client("stepfunctions")
-    if not as_json:
+    steady = Steady(reach)
+    if not as_json and not named:
         screen.line(arn)
-    began = states.describe_execution(executionArn=arn)["startDate"]
-    tasks = _Tasks(reach)
-    for event in follow(reach, arn, tasks.show if not as_json else None):
+    began = _described(steady, arn)["startDate"]
+    tasks, teller = _Tasks(steady), Teller()
+    for event in follow(steady, arn, tasks.show if not as_json else None):
         if as_json:
             screen.show_json(event)
         else:
-            screen.line(f"{_seconds(began, event['timestamp'])} {said(event).text}")
+            screen.line(f"{_seconds(began, event['timestamp'])} {teller.said(event).text}")
             tasks.note(event)
-    return Code.DONE if states.describe_execution(executionArn=arn)["status"] == "SUCCEEDED" else Code.NO
+    return Code.DONE if _described(steady, arn)["status"] == "SUCCEEDED" else Code.NO
 
 
-def follow(reach: Reach, arn: str, between: Any = None) -> Iterator[dict[str, Any]]:
+def _described(steady: Steady, arn: str) -> dict[str, Any]:
+    return steady.ask(lambda reach: dict(reach.client("stepfunctions").describe_execution(executionArn=arn)))
+
+
+def follow(steady: Steady, arn: str, between: Callable[[], None] | None = None) -> Iterator[dict[str, Any]]:
     """Yield an execution's events as they are written, and end with it. Calls `between()` while there is nothing new."""
-    states = reach.client("stepfunctions")
     place: dict[str, str] = {}
     last = 0
     while True:
-        page = states.get_execution_history(executionArn=arn, maxResults=_PAGE, **place)
+        asked = {"executionArn": arn, "maxResults": _PAGE, **place}
+        page = steady.ask(
+            lambda reach, asked=asked: reach.client("stepfunctions").get_execution_history(**asked)  # type: ignore[misc]
+        )
         fresh = [event for event in page["events"] if event["id"] > last]
         yield from fresh
         last = fresh[-1]["id"] if fresh else last
         if "nextToken" in page:
             place = {"nextToken": page["nextToken"]}
             continue
-        if fresh and fresh[-1]["type"].startswith("Execution") and fresh[-1]["type"] != "ExecutionStarted":
+        if fresh and fresh[-1]["type"] in ENDS:
             return
         if between is not None:
             between()
@@ -95,8 +123,8 @@ def follow(reach: Reach, arn: str, between: Any = None) -> Iterator[dict[str, An
 class _Tasks:
     """The tasks that a watched execution started: a line whenever one changes."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
+    def __init__(self, steady: Steady) -> None:
+        self._steady = steady
         self._open: dict[str, str] = {}
 
     def note(self, event: dict[str, Any]) -> None:
@@ -109,11 +137,12 @@ class _Tasks:
         """Print what changed since the last look."""
         if not self._open:
             return
-        for task in describe_tasks(self._reach, list(self._open)):
-            row = row_of(self._reach, task)
+        for task in self._steady.ask(lambda reach: describe_tasks(reach, list(self._open))):
+            row = row_of(self._steady.reach, task)
             pid = f" pid {row['pid']}" if row["pid"] else ""
             end = f" exit {row['exit']}" if row["exit"] is not None else ""
-            now = f"{row['status']}{pid}{end}"
+            why = f", {reason}" if (reason := short(telling_reason(row))) else ""
+            now = f"{row['status']}{pid}{end}{why}"
             if now != self._open[task["taskArn"]]:
                 screen.line(f"{'':>9} |   task {row['task'][:8]} {row['image']} {now}")
                 self._open[task["taskArn"]] = now

@@ -126,12 +126,14 @@ def start(
     as_json: Json = False,
 ) -> None:
     """Start an execution."""
-    from tasuki.cli import executions, reach
+    from tasuki.cli import executions, pages, reach
 
     node = reach.find_node(data)
+    if follow and pages.is_express(node, machine):
+        raise typer.Exit(executions.run_express(node, machine, text, name, as_json=as_json))
     arn = executions.start(node, machine, text, name, as_json=as_json)
     if follow:
-        raise typer.Exit(executions.watch(node, arn, as_json=as_json))
+        raise typer.Exit(executions.watch(node, arn, as_json=as_json, named=True))
 
 
 @app.command()

@@ -26,15 +26,29 @@ def machine_arn(reach: Reach, name: str) -> str:
     raise Complaint(f"no machine is called {name}", hint=f"known: {known}")
 
 
+def is_express(reach: Reach, name: str) -> bool:
+    """Tell whether a machine is an Express one."""
+    told = reach.client("stepfunctions").describe_state_machine(stateMachineArn=machine_arn(reach, name))
+    return bool(told["type"] == "EXPRESS")
+
+
 def execution_arn(reach: Reach, name: str | None) -> str:
-    """Answer the ARN of an execution by ARN, `MACHINE:NAME` or name; the latest one without a name."""
+    """Answer the ARN of an execution by ARN, `MACHINE:NAME` or name; the latest one without a name.
+
+    Express executions have no history and can't be described, so they are never meant.
+    """
     if name is not None and name.startswith("arn:"):
+        if ":express:" in name:
+            raise Complaint(
+                "an Express execution keeps no history to look at",
+                hint="see its end with: tasuki start MACHINE --watch    or give the machine a logging configuration",
+            )
         return name
     wanted_machine, _, wanted = (name or "").rpartition(":")
     states = reach.client("stepfunctions")
     latest: dict[str, Any] | None = None
     for machine in every(reach, "stepfunctions", "list_state_machines", "stateMachines"):
-        if wanted_machine and machine["name"] != wanted_machine:
+        if machine["type"] == "EXPRESS" or (wanted_machine and machine["name"] != wanted_machine):
             continue
         if name is None:
             newest = states.list_executions(stateMachineArn=machine["stateMachineArn"], maxResults=1)["executions"]

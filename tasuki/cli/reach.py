@@ -55,23 +55,24 @@ class Reach:
         """Tell whether the node lives and listens, without asking it anything."""
         return (self.pid is None or presence.is_alive(self.pid)) and presence.answers(self.url)
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, answer_within_s: int = 70) -> Any:
         """Answer botocore's client of a service (`sqs`, `stepfunctions`, `ecs`, `pipes`)."""
-        if service not in self._clients:
+        key = f"{service}/{answer_within_s}"
+        if key not in self._clients:
             from botocore.config import Config
 
             settings = Config(
                 connect_timeout=3,
-                read_timeout=70,
+                read_timeout=answer_within_s,
                 retries={"mode": "standard", "total_max_attempts": 3},
                 inject_host_prefix=False,
                 # A proxy that the shell names is for elsewhere.
                 proxies={"http": ""},
             )
-            self._clients[service] = self._session.create_client(
+            self._clients[key] = self._session.create_client(
                 service, region_name=self.region, endpoint_url=self.url, config=settings
             )
-        return self._clients[service]
+        return self._clients[key]
 
     @property
     def environment(self) -> dict[str, str]:

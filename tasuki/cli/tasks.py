@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from tasuki.cli import screen
+from tasuki.cli.causes import ESSENTIAL
 from tasuki.cli.complaints import Code, Complaint
+from tasuki.cli.events import short
 from tasuki.cli.pace import pause
 from tasuki.cli.pages import describe_tasks, task_arn, task_arns
 from tasuki.cli.reach import Reach
+from tasuki.cli.steady import Steady
 from tasuki.values import documents
 from tasuki.values.errors import MalformedDocument
 
 COLUMNS = ("task", "definition", "status", "pid", "memory", "exit", "started", "execution")
+ENDED_COLUMNS = ("task", "definition", "status", "pid", "memory", "exit", "reason", "started", "execution")
+_REASON = 120
 
 
 def ps(reach: Reach, *, stopped: bool, as_json: bool) -> None:
@@ -26,7 +31,15 @@ def ps(reach: Reach, *, stopped: bool, as_json: bool) -> None:
     else:
         for row in rows:
             row["execution"] = ":".join(str(row["execution"] or "").split(":")[-2:])  # as `watch` takes it
-        screen.show_table(rows, COLUMNS, empty="no task runs" if not stopped else "no task has run lately")
+            row["reason"] = short(telling_reason(row), _REASON)
+        columns = ENDED_COLUMNS if stopped else COLUMNS
+        screen.show_table(rows, columns, empty="no task runs" if not stopped else "no task has run lately")
+
+
+def telling_reason(row: Mapping[str, Any]) -> str:
+    """Answer a row's reason, unless it says only that the program ended."""
+    reason = str(row["reason"] or "")
+    return "" if reason.startswith(ESSENTIAL) else reason
 
 
 def row_of(reach: Reach, task: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,13 +68,8 @@ def pid_of(reach: Reach, identity: str) -> int | None:
     """Answer the process id of a running task from what its shim wrote, if its node is on this machine."""
     if reach.folder is None:
         return None
-    for source in sorted((reach.folder / "tasks" / identity).glob("*/facts"), reverse=True):
-        try:
-            containers = documents.loads(source.read_bytes())["containers"]
-        except (OSError, MalformedDocument, KeyError, TypeError):
-            continue
-        return next((int(c["pid"]) for c in containers if c.get("pid") and not c.get("ended")), None)
-    return None
+    containers = _latest_facts(reach.folder / "tasks" / identity).get("containers", ())
+    return next((int(one["pid"]) for one in containers if one.get("pid") and not one.get("ended")), None)
 
 
 def logs(reach: Reach, wanted: str, *, following: bool, as_json: bool) -> None:
@@ -76,8 +84,9 @@ def logs(reach: Reach, wanted: str, *, following: bool, as_json: bool) -> None:
         )
     folder = reach.folder / "tasks" / identity
     tails: dict[Path, int] = {}
+    steady = Steady(reach)
     while True:
-        ended = not following or _ended(reach, arn)
+        ended = not following or has_ended(steady, arn, folder)
         for source in sorted(path for path in folder.rglob("*.log") if path.name != "shim.log"):
             tails[source] = _print_from(source, tails.get(source, 0), as_json=as_json)
         if ended:
@@ -87,9 +96,23 @@ def logs(reach: Reach, wanted: str, *, following: bool, as_json: bool) -> None:
         raise Complaint(f"task {identity} has written nothing", hint=f"looked in {folder}")
 
 
-def _ended(reach: Reach, arn: str) -> bool:
-    found = describe_tasks(reach, [arn])
+def has_ended(steady: Steady, arn: str, folder: Path) -> bool:
+    """Ask the node whether a task has ended; while no node is there, see what the task's shim has written."""
+    found = steady.try_once(lambda reach: describe_tasks(reach, [arn]))
+    if found is None:
+        return _latest_facts(folder).get("phase") == "ended"
     return not found or found[0]["lastStatus"] == "STOPPED"
+
+
+def _latest_facts(folder: Path) -> dict[str, Any]:
+    """Answer what the shim of a task's latest attempt has written."""
+    for source in sorted(folder.glob("*/facts"), reverse=True):
+        try:
+            facts = documents.loads(source.read_bytes())
+        except (OSError, MalformedDocument):
+            continue
+        return facts if isinstance(facts, dict) else {}
+    return {}
 
 
 def _print_from(source: Path, at: int, *, as_json: bool) -> int:

@@ -11,6 +11,8 @@ from typing import NoReturn
 
 from tasuki.runners.tree import Cgroups, Limited
 
+NO_COMMAND = "CannotStartContainerError: exec "
+"""How a complaint begins when all was ready but the command; it ends with an exit code all the same."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _SIGNALS = tuple(n for n in range(1, 32) if n not in {signal.SIGKILL, signal.SIGSTOP})
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -55,8 +57,10 @@ def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int, 
         os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])
     except FileNotFoundError:
         os.write(2, f"tasuki: {spec['argv'][0]}: command not found\n".encode())
+        os.write(writer, f"{NO_COMMAND}{spec['argv'][0]}: executable file not found in PATH".encode()[:4000])
     except BaseException as bad:  # noqa: BLE001
         os.write(2, f"tasuki: {spec['argv'][0]}: {bad}\n".encode())
+        os.write(writer, f"{NO_COMMAND}{spec['argv'][0]}: {bad}".encode()[:4000])
         code = 126
     os._exit(code)
 

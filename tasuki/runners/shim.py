@@ -37,7 +37,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from tasuki.runners import facts
-from tasuki.runners.become import adopt_orphans, become, roll, set_oom_score
+from tasuki.runners.become import NO_COMMAND, adopt_orphans, become, roll, set_oom_score
 from tasuki.runners.facts import ESSENTIAL_EXITED, OUT_OF_MEMORY, PROTOCOL, boottime
 from tasuki.runners.tree import Cgroups, Walk, descendants, kill, rss
 
@@ -227,7 +227,9 @@ class Shim:
         os.close(reader)
         container.pid, container.ticks, container.started_at = pid, facts.start_ticks(pid), boottime()
         self.dirty = True
-        if complaint:  # the command never ran, and its place was not there
+        if complaint.startswith(NO_COMMAND.encode()):
+            container.reason = complaint.decode("utf-8", "replace")
+        elif complaint:  # the command never ran, and its place was not there
             os.waitpid(pid, 0)
             container.ended, container.ended_at, container.pid = True, boottime(), None
             container.reason = complaint.decode("utf-8", "replace")

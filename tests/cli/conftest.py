@@ -21,10 +21,19 @@ ROLE = "arn:aws:iam::000000000000:role/any"
 Done: TypeAlias = "subprocess.CompletedProcess[str]"
 Command: TypeAlias = Callable[..., Done]
 
+EXPRESS = {"hello", "fails"}
 IMAGES = """
 [images.talks]
 folder = "."
 command = ["sh", "-c", "echo one; echo two >&2"]
+
+[images.fails]
+folder = "."
+command = ["sh", "-c", "exit 3"]
+
+[images.absent]
+folder = "."
+command = ["no-such-command"]
 
 [images.waits]
 folder = "."
@@ -70,7 +79,7 @@ def node(tmp_path_factory: pytest.TempPathFactory, gate: Path) -> Iterator[OwnNo
     (data / "tasuki.toml").write_text(IMAGES + f'environment = {{ GATE = "{gate}" }}\n')
     (data / "tasuki.toml").chmod(0o600)
     with OwnNode(data) as running:
-        _furnish(running.reach)
+        furnish(running.reach)
         yield running
 
 
@@ -84,18 +93,18 @@ def tasuki(node: OwnNode) -> Command:
     return command
 
 
-def _furnish(reach: Reach) -> None:
+def furnish(reach: Reach) -> None:
     """Machines that say hello, fail, and run the tasks above."""
     states, ecs = reach.client("stepfunctions"), reach.client("ecs")
     machines: dict[str, dict[str, Any]] = {
         "hello": {"Type": "Pass", "Result": {"hello": "world"}, "End": True},
         "fails": {"Type": "Fail", "Error": "Broken", "Cause": "on purpose"},
     }
-    for image in ("talks", "waits"):
+    for image in ("talks", "waits", "fails", "absent", "unmapped"):
         ecs.register_task_definition(
             family=image, containerDefinitions=[{"name": "main", "image": image, "memory": 32}]
         )
-        machines[image] = {
+        machines[image if image not in machines else f"{image}-task"] = {
             "Type": "Task",
             "Resource": "arn:aws:states:::ecs:runTask.sync",
             "Parameters": {"TaskDefinition": image},
@@ -104,3 +113,5 @@ def _furnish(reach: Reach) -> None:
     for name, state in machines.items():
         definition = json.dumps({"StartAt": "Only", "States": {"Only": state}})
         states.create_state_machine(name=name, definition=definition, roleArn=ROLE)
+        if name in EXPRESS:
+            states.create_state_machine(name=f"quick-{name}", definition=definition, roleArn=ROLE, type="EXPRESS")

@@ -1,14 +1,18 @@
 """`start`, `watch`, `history`, `ps`, `logs` and `trace` against a real node."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tasuki.cli.own_node import OwnNode
-from tests.cli.conftest import ROLE, Command, decoded
+from tasuki.cli import tasks
+from tasuki.cli.own_node import OwnNode, free_port
+from tasuki.cli.reach import Reach
+from tasuki.cli.steady import Steady
+from tests.cli.conftest import IMAGES, ROLE, Command, decoded, furnish
 
 pytestmark = pytest.mark.clients
 
@@ -29,6 +33,58 @@ def test_a_failed_execution_is_exit_code_one(tasuki: Command) -> None:
     done = tasuki("start", "fails", "--watch")
     assert done.returncode == 1
     assert "Broken: on purpose" in done.stdout
+
+
+def test_start_and_watch_name_the_execution_once(tasuki: Command) -> None:
+    assert tasuki("start", "hello", "--watch").stdout.count(":execution:hello:") == 1
+
+
+def test_express_machines_are_waited_for_and_stand_in_nobodys_way(tasuki: Command) -> None:
+    latest = tasuki("start", "hello").stdout.strip()
+    done = tasuki("start", "quick-hello", "--watch")
+    assert (done.returncode, done.stdout.splitlines()[-1].split()[2:]) == (
+        0,
+        ["execution", "SUCCEEDED", '{"hello":"world"}'],
+    )
+    failed = tasuki("start", "quick-fails", "--watch")
+    assert failed.returncode == 1
+    assert "FAILED  Broken: on purpose" in failed.stdout
+    assert decoded(tasuki("start", "quick-hello", "--watch", "--json"))["status"] == "SUCCEEDED"
+    arn = tasuki("start", "quick-hello").stdout.strip()
+    for command in ("watch", "history", "trace"):
+        told = tasuki(command, arn)
+        assert told.returncode == 1
+        assert "keeps no history" in told.stderr
+    assert tasuki("watch").stdout.splitlines()[0] == latest, "the latest that has one"
+    assert tasuki("history").returncode == 0
+    assert tasuki("watch", "quick-hello:x").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "why"),
+    [
+        ("fails-task", ": exit 3"),
+        ("absent", ": exit 127, CannotStartContainerError: exec no-such-command"),
+        ("unmapped", 'CannotPullContainerError: image "unmapped" is not mapped'),
+    ],
+)
+def test_why_a_task_failed_is_said(tasuki: Command, machine: str, why: str) -> None:
+    done = tasuki("start", machine, "--watch")
+    assert done.returncode == 1
+    [failed] = [line for line in done.stdout.splitlines() if "runTask.sync failed" in line]
+    assert why in failed
+    assert "{" not in failed, "no cut JSON"
+    assert done.stdout.splitlines()[-1].split()[3] == "FAILED"
+    assert "States.TaskFailed: task" in done.stdout.splitlines()[-1]
+
+
+def test_ps_all_has_a_reason_where_there_is_one(tasuki: Command) -> None:
+    tasuki("start", "absent", "--watch")
+    tasuki("start", "fails-task", "--watch")
+    lines = tasuki("ps", "--all", environment={"COLUMNS": "300"}).stdout.splitlines()
+    assert " reason " in lines[0]
+    assert any("absent:1" in line and "CannotStartContainerError" in line for line in lines)
+    assert not any("Essential container" in line for line in lines)
 
 
 def test_history_as_json_is_what_the_api_says(tasuki: Command, node: OwnNode) -> None:
@@ -111,6 +167,54 @@ def test_a_running_task_is_seen_followed_and_read(tasuki: Command, node: OwnNode
     assert not [one for one in decoded(tasuki("ps", "--json")) if one["task"] == row["task"]]
     [ended] = [one for one in decoded(tasuki("ps", "--all", "--json")) if one["task"] == row["task"]]
     assert (ended["status"], ended["exit"], ended["pid"]) == ("STOPPED", 0, None)
+
+
+def test_watch_and_logs_go_on_when_the_node_went_away_and_came_back(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "tasuki.toml").write_text(IMAGES + f'environment = {{ GATE = "{gate}" }}\n')
+    (tmp_path / "d" / "tasuki.toml").chmod(0o600)
+    with OwnNode(tmp_path / "d") as node:
+        furnish(node.reach)
+
+        def follow(*words: str) -> "subprocess.Popen[str]":
+            command = [sys.executable, "-m", "tasuki.cli.main", *words, "--data", str(node.data)]
+            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        watching = follow("start", "waits", "--watch")
+        assert watching.stdout is not None
+        told = next(line for line in watching.stdout if "RUNNING pid" in line)
+        logs = follow("logs", told.split()[2], "--follow")
+        assert logs.stdout is not None
+        assert logs.stderr is not None
+        assert watching.stderr is not None
+        assert logs.stdout.readline() == "at it\n"
+        node.kill()
+        for one in (watching, logs):
+            assert one.stderr is not None
+            assert "waiting for it" in one.stderr.readline()
+        node.start()
+        for one in (watching, logs):
+            assert one.stderr is not None
+            assert "the node is back" in one.stderr.readline()
+        with gate.open("w") as opened:
+            opened.write("go\n")
+        assert logs.communicate(timeout=30)[0] == "through\n"
+        seen, _ = watching.communicate(timeout=30)
+        assert (watching.returncode, logs.returncode) == (0, 0)
+        assert "SUCCEEDED" in seen
+
+
+def test_logs_end_with_the_task_also_while_no_node_is_there(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "facts").write_text('{"phase": "ended", "containers": []}')
+    nobody = Steady(Reach(f"http://127.0.0.1:{free_port()}", "test", "test"))
+    nobody.away = True
+    assert tasks.has_ended(nobody, "arn", tmp_path)
+    (tmp_path / "2").mkdir()
+    (tmp_path / "2" / "facts").write_text('{"phase": "running", "containers": []}')
+    assert not tasks.has_ended(nobody, "arn", tmp_path), "the latest attempt counts"
 
 
 def test_logs_hold_both_streams_as_text_and_as_json(tasuki: Command, node: OwnNode) -> None:

@@ -38,6 +38,11 @@ def test_a_command_that_is_not_there_is_127_and_one_that_cannot_run_126(bench: B
     assert bench.only(missing).exit_code == 127
     assert bench.only(forbidden).exit_code == 126
     assert "no-such-command: command not found" in bench.log(missing)
+    assert (
+        bench.only(missing).reason
+        == "CannotStartContainerError: exec no-such-command: executable file not found in PATH"
+    )
+    assert str(bench.only(forbidden).reason).startswith("CannotStartContainerError: exec ")
 
 
 def test_a_missing_folder_fails_the_start_without_an_exit_code(bench: Bench) -> None:
