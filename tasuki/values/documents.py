@@ -8,7 +8,7 @@ decoder. Text is compact, as AWS writes it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -21,7 +21,12 @@ pack = msgspec.msgpack.Encoder().encode
 unpack = msgspec.msgpack.Decoder().decode
 
 Raw = msgspec.Raw
-"""Already encoded JSON that is passed through as it is when it is encoded again."""
+"""What is encoded already, and passed through as it is when it is encoded again."""
+
+
+def pack_docs(value: Any, place: Callable[["Doc"], Any]) -> bytes:
+    """Pack a value in which documents stand anywhere; `place(doc)` answers what to write for one."""
+    return msgspec.msgpack.Encoder(enc_hook=place).encode(value)
 
 
 def loads(text: str | bytes) -> Any:

@@ -22,72 +22,41 @@ from tasuki.engine.events import (
     TaskSucceeded,
 )
 from tasuki.engine.history import HistoryEvent
-from tasuki.services.machines.events import weight_of
-from tasuki.values.documents import Doc, pack, unpack
+from tasuki.values.documents import Doc, Raw, pack, pack_docs, unpack
 from tasuki.values.errors import StoreNewer
 
 CHUNK_BYTES = 1 << 20
 """The most a chunk holds (HOUSE.md, "Units are small"); one event that is larger has a chunk of its own."""
-_LOOK_CLOSER = CHUNK_BYTES // 4
-"""Below this no single event can fill a chunk."""
 
 _CHUNK_VERSION = 1
 _INBOX_VERSION = 1
 
 
-class _Chunk:
-    """Events on their way into one row."""
-
-    __slots__ = ("rows", "size", "texts")
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[Any, ...]] = []
-        self.texts: dict[str, int] = {}
-        self.size = 0
-
-    def add(self, event: HistoryEvent) -> None:
-        """Put an event in. Runs a hundred times a unit: no call that can be spared."""
-        details = event.details
-        packed: dict[str, Any] | None = None
-        self.size += 48
-        if details is not None:
-            texts = self.texts
-            packed = {}
-            for name, value in details.items():
-                if value.__class__ is Doc:
-                    text = value.text
-                    new = len(texts)
-                    place = texts.setdefault(text, new)
-                    if place == new:
-                        self.size += len(text)
-                    packed[name] = (place,)
-                elif name == "assignedVariables":
-                    packed[name] = {key: (self._place(doc.text),) for key, doc in value.items()}
-                else:
-                    packed[name] = value
-        self.rows.append((event.previous, event.at, event.type, packed))
-
-    def _place(self, text: str) -> int:
-        new = len(self.texts)
-        place = self.texts.setdefault(text, new)
-        if place == new:
-            self.size += len(text)
-        return place
-
-    def body(self) -> bytes:
-        return pack((_CHUNK_VERSION, list(self.texts), self.rows))
-
-
 def pack_history(events: list[HistoryEvent]) -> Iterator[tuple[int, int, bytes]]:
-    """Pack events, in the order of their ids, into chunks: (first id, count, body)."""
-    start, chunk = 0, _Chunk()
-    for place, event in enumerate(events):
-        if chunk.size > _LOOK_CLOSER and chunk.size + weight_of(event) > CHUNK_BYTES:
-            yield events[start].id, place - start, chunk.body()
-            start, chunk = place, _Chunk()
-        chunk.add(event)
-    if chunk.rows:
-        yield events[start].id, len(events) - start, chunk.body()
+    """Pack events, in the order of their ids, into chunks: (first id, count, body).
+
+    All are packed at once, since they nearly always fit; where they don't, each half by itself.
+    """
+    if not events:
+        return
+    body = _body(events)
+    if len(body) <= CHUNK_BYTES or len(events) == 1:
+        yield events[0].id, len(events), body
+        return
+    middle = len(events) // 2
+    yield from pack_history(events[:middle])
+    yield from pack_history(events[middle:])
+
+
+def _body(events: list[HistoryEvent]) -> bytes:
+    """Pack events into one row's body. Runs for every unit: the encoder walks the details, not we."""
+    texts: dict[str, int] = {}
+
+    def place(doc: Doc) -> tuple[int]:
+        return (texts.setdefault(doc.text, len(texts)),)
+
+    rows = pack_docs([(event.previous, event.at, event.type, event.details) for event in events], place)
+    return pack((_CHUNK_VERSION, list(texts), Raw(rows)))
 
 
 def unpack_history(first: int, body: bytes) -> list[HistoryEvent]:
