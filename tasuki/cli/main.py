@@ -178,6 +178,15 @@ def logs(
 
 
 @app.command()
+def pipes(data: Data = None, as_json: Json = False) -> None:
+    """List the pipes: what they do, why they stopped, and what became of their messages."""
+    from tasuki.cli import pipes as listing
+    from tasuki.cli import reach
+
+    listing.ls(reach.find_node(data), as_json=as_json)
+
+
+@app.command()
 def trace(
     wanted: Annotated[str, typer.Argument(metavar="ID", help="A message's id, a correlation id, or an execution.")],
     data: Data = None,

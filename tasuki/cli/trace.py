@@ -12,6 +12,10 @@ from tasuki.cli.tasks import row_of
 from tasuki.values import documents
 
 _MESSAGE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HINT = "give a message's id, a correlation id (Root=1-...) or an execution"
+_WAITING = (
+    "it waits in its queue still (tasuki queue ls), or for a pipe that is stopped (tasuki pipes), or was never sent"
+)
 
 
 def trace(reach: Reach, wanted: str, *, as_json: bool) -> None:
@@ -21,12 +25,10 @@ def trace(reach: Reach, wanted: str, *, as_json: bool) -> None:
     else:
         handovers = list_handovers(reach, MessageId=wanted) if _MESSAGE.fullmatch(wanted) else []
         if not handovers:
-            arn = execution_arn(reach, wanted)
+            arn = _execution_arn(reach, wanted)
             handovers = list_handovers(reach, ExecutionArn=arn) or [{"ExecutionArn": arn}]
     if not handovers:
-        raise Complaint(
-            f"nothing was handed over for {wanted}", hint="give a message id, a correlation id or an execution"
-        )
+        raise Complaint(f"nothing was handed over under the correlation id {wanted}", hint=_HINT)
     for handover in handovers:
         story = handover | _execution(reach, handover.get("ExecutionArn"))
         if as_json:
@@ -35,19 +37,32 @@ def trace(reach: Reach, wanted: str, *, as_json: bool) -> None:
             _show(story)
 
 
+def _execution_arn(reach: Reach, wanted: str) -> str:
+    """Find the execution that is meant. Says of a message that was not handed over that it may still wait."""
+    try:
+        return execution_arn(reach, wanted)
+    except Complaint as why:
+        if wanted.startswith("arn:"):
+            raise
+        if _MESSAGE.fullmatch(wanted):
+            raise Complaint(f"the message {wanted} was not handed over", hint=_WAITING, name=why.name) from None
+        raise Complaint(f"no message, correlation id or execution is called {wanted}", hint=_HINT) from None
+
+
 def list_handovers(reach: Reach, **wanted: str) -> list[dict[str, Any]]:
     """Call ListHandovers, the house's own operation, in AWS's JSON protocol; answer all pages."""
     found: list[dict[str, Any]] = []
     request: dict[str, Any] = dict(wanted)
     while True:
-        page = _call(reach, "ListHandovers", request)
+        page = call_house(reach, "ListHandovers", request)
         found += page["Handovers"]
         if "NextToken" not in page:
             return found
         request["NextToken"] = page["NextToken"]
 
 
-def _call(reach: Reach, operation: str, request: dict[str, Any]) -> Any:
+def call_house(reach: Reach, operation: str, request: dict[str, Any]) -> Any:
+    """Call an operation of the house's own service. Raises `Complaint`."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials

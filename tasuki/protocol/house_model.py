@@ -10,11 +10,12 @@ HOUSE = "tasuki"
 
 _FILTERS = ("Trace", "MessageId", "ExecutionArn")
 _HANDOVER = ("At", "SourceArn", "MessageId", "PipeArn", "TargetArn", "ExecutionArn", "Trace", "Outcome")
+_COUNTERS = ("Delivered", "Duplicates", "Filtered", "Failed")
 
 
 def house_model() -> dict[str, Any]:
     """Answer the model, as read from one of botocore's `service-2.json`."""
-    text = {"shape": "Text"}
+    text, count = {"shape": "Text"}, {"shape": "Count"}
     return {
         "metadata": {
             "apiVersion": "2026-01-01",
@@ -31,7 +32,14 @@ def house_model() -> dict[str, Any]:
                 "input": {"shape": "ListHandoversInput"},
                 "output": {"shape": "ListHandoversOutput"},
                 "errors": [{"shape": "ValidationException"}],
-            }
+            },
+            "ListPipeCounters": {
+                "name": "ListPipeCounters",
+                "http": {"method": "POST", "requestUri": "/"},
+                "input": {"shape": "ListPipeCountersInput"},
+                "output": {"shape": "ListPipeCountersOutput"},
+                "errors": [{"shape": "ValidationException"}],
+            },
         },
         "shapes": {
             "Text": {"type": "string"},
@@ -46,6 +54,13 @@ def house_model() -> dict[str, Any]:
             },
             "Handovers": {"type": "list", "member": {"shape": "Handover"}},
             "Handover": {"type": "structure", "members": dict.fromkeys(_HANDOVER, text)},
+            "ListPipeCountersInput": {"type": "structure", "members": {}},
+            "ListPipeCountersOutput": {"type": "structure", "members": {"Pipes": {"shape": "PipeCounters"}}},
+            "PipeCounters": {"type": "list", "member": {"shape": "PipeCounter"}},
+            "PipeCounter": {
+                "type": "structure",
+                "members": {"Name": text, **dict.fromkeys(_COUNTERS, count)},
+            },
             "ValidationException": {"type": "structure", "members": {"message": text}, "exception": True},
         },
     }

@@ -75,6 +75,7 @@ def build(config: Config) -> Node:
     operations: dict[str, Operations] = {
         room.service: room.operations for room in rooms.values() if room.service is not None
     }
+    operations["tasuki"] = {**operations["tasuki"], **switchboard.house}
     door = Door(
         config=config,
         operations=operations,

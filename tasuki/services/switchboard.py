@@ -12,6 +12,7 @@ targets            machines: given to by pipes
 objects            nobody yet: what Map Runs read from and write to
 credentials        tasks: the key of a running task
 operations         all rooms with an API: what `aws-sdk:` integrations call
+house              pipes: operations of the house's own service, `tasuki`, beside ListHandovers
 handovers          handovers: the record of what was passed on
 status_listeners   nobody yet: told of each status change of a Standard execution
 =================  ====================================================================================
@@ -215,6 +216,8 @@ class Switchboard:
     credentials: list[CredentialLookup] = field(default_factory=list)
     operations: dict[tuple[str, str], Operation] = field(default_factory=dict)
     """By botocore's name of the service, and the operation's; filled when all rooms are built."""
+    house: dict[str, Operation] = field(default_factory=dict)
+    """Operations of our own service, by name: what a room tells that AWS has no operation for."""
     url: str = "http://127.0.0.1:4566"
     """Where clients reach the house."""
     record: Callable[[Tx, Handover], None] = lambda _tx, _handover: None

@@ -2,18 +2,20 @@
 
 from tasuki.services.pipes.api import Api
 from tasuki.services.pipes.calls import ROOM, CallWatcher
-from tasuki.services.pipes.model import counters
+from tasuki.services.pipes.model import counters, list_counters
 from tasuki.services.pipes.polls import Pump
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config
+from tasuki.values.operations import Operation
 
 __all__ = ["counters", "room"]
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:
-    """Build the pipes room. It takes from `sources`, gives to `targets`, and plugs in the watcher `pipes`."""
+    """Build the pipes room. It takes from `sources`, gives to `targets`, and plugs in a watcher and ListPipeCounters."""
     switchboard.watchers[ROOM] = CallWatcher(switchboard)
+    switchboard.house["ListPipeCounters"] = Operation("read", list_counters)
     return Room(
         name=ROOM,
         service="pipes",

@@ -30,6 +30,7 @@ from tasuki.store.store import Row, Tx
 from tasuki.values import documents
 from tasuki.values.arns import build_arn, parse_arn
 from tasuki.values.instant import SECOND, Instant
+from tasuki.values.operations import Request
 
 DEFAULT_BATCH_SIZE = 10
 MAX_BATCH_SIZE = 10_000
@@ -37,6 +38,9 @@ MAX_BATCH_SIZE_WITHOUT_WINDOW = 10
 MAX_WINDOW_S = 300
 MAX_REASON_LENGTH = 512
 MAX_TAGS = 50
+
+
+_COUNTED = ("Name", "Delivered", "Duplicates", "Filtered", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +286,13 @@ def missing(
 def counters(tx: Tx, account: str, region: str, name: str) -> dict[str, int] | None:
     """Answer what became of a pipe's messages so far: delivered, duplicates, filtered, failed; None without such a pipe.
 
-    A message that failed twice counts twice. For the command line; the API of Pipes has no place for it.
+    A message that failed twice counts twice. The API of Pipes has no place for it.
     """
     row = tx.one(queries.COUNTERS, (account, region, name))
     return dict(zip(("delivered", "duplicates", "filtered", "failed"), row, strict=True)) if row is not None else None
+
+
+def list_counters(tx: Tx, request: Request) -> dict[str, Any]:
+    """Answer ListPipeCounters, an operation of our own: the counters of every pipe."""
+    rows = tx.all(queries.ALL_COUNTERS, (request.account, request.region))
+    return {"Pipes": [dict(zip(_COUNTED, row, strict=True)) for row in rows]}

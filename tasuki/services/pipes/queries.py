@@ -113,3 +113,9 @@ SELECT f.delivered, f.duplicates, f.filtered, f.failed FROM pipes p JOIN pipe_fl
 WHERE p.account = ? AND p.region = ? AND p.name = ?
 """
 """What became of a pipe's messages so far."""
+
+ALL_COUNTERS = """
+SELECT p.name, f.delivered, f.duplicates, f.filtered, f.failed FROM pipes p JOIN pipe_flows f ON f.pipe = p.id
+WHERE p.account = ? AND p.region = ? ORDER BY p.name
+"""
+"""The same of all pipes; how many there are is bounded by the quota."""
