@@ -56,7 +56,7 @@ def _sqlite() -> Finding:
 def _memory() -> Finding:
     memory = psutil.virtual_memory()
     mib = memory.total // 2**20
-    advice = "" if mib >= 1024 else "tasks will wait for room"
+    advice = "" if mib >= 1024 else "tasks that ask for more than is free are refused"
     found = f"{mib} MiB, {memory.available // 2**20} MiB available; tasks may use three quarters unless tasuki.toml says otherwise"
     return Finding("memory", "ok" if mib >= 1024 else "limited", found, advice)
 
