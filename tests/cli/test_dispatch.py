@@ -1,12 +1,16 @@
 """The dispatch story's own checks: they must notice what they are there to notice."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dispatch import engines, proof, reckoning, stage
+from dispatch import engines, proof, reckoning, stage, story
 from dispatch.board import Job
+
+from tasuki.cli.complaints import Code, Complaint
+from tasuki.cli.stories import Options
 
 INSTANCE = "X-n101-k25"
 TASK = "arn:aws:ecs:us-east-1:000000000000:task/default/1"
@@ -106,3 +110,41 @@ def test_the_template_keeps_context_paths_and_fills_every_name() -> None:
     assert tell["QueueUrl"] == "http://results"
     assert tell["MessageBody"]["execution.$"] == "$$.Execution.Name"
     assert tell["MessageBody"]["machineRelease"] == "7"
+
+
+class Act:
+    """A story that only begins and ends."""
+
+    def __init__(self, data: Path, options: Options) -> None:
+        (data / "node.log").write_text("last words")
+        self.options = options
+
+    def play(self) -> int:
+        if self.options.crash:
+            raise Complaint("the node did not start")
+        return Code.NO if self.options.jobs > 6 else Code.DONE
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (Options(jobs=6), False),
+        (Options(jobs=6, keep=True), True),
+        (Options(jobs=7), True),
+        (Options(crash=True), True),
+    ],
+)
+def test_what_did_not_end_well_is_kept_for_a_look(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: Options,
+    kept: bool,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(story, "Story", Act)
+    monkeypatch.setattr(engines, "missing", list)
+    with suppress(Complaint):
+        story.play(options)
+    assert bool(list(tmp_path.rglob("node.log"))) == kept
+    assert ("kept: " in capsys.readouterr().err) == kept
