@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from tasuki.engine.variables import bytes_of, check_total
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
 
@@ -152,8 +153,10 @@ class Frames:
     its items.
     """
 
-    def __init__(self, source: FrameSource | None = None) -> None:
+    def __init__(self, source: FrameSource | None = None, variable_bytes: int = 0) -> None:
         self._source: FrameSource = source or NoFrames()
+        self.variable_bytes = variable_bytes
+        """The size of the variables of all open frames, those that nobody looked at among them."""
         self._here: dict[int, Frame] = {}
         self._below: dict[int, set[int]] = {}
         """The ids of what is here, by parent."""
@@ -187,10 +190,22 @@ class Frames:
     def open(self, frame: Frame) -> None:
         """Add a new frame."""
         self._put(frame)
+        if frame.variables:
+            self.variable_bytes += bytes_of(frame.variables)
         self.changed.add(frame.id)
+
+    def assign(self, frame: Frame, assigned: Mapping[str, Any], size: int) -> None:
+        """Give variables of a frame's own scope their values, which have `size` bytes. Raises `StatesError`."""
+        replaced = {name: frame.variables[name] for name in assigned if name in frame.variables}
+        total = self.variable_bytes + size - bytes_of(replaced)
+        check_total(total)
+        self.variable_bytes = total
+        frame.variables = {**frame.variables, **assigned}
 
     def close(self, frame: Frame) -> None:
         """A frame is over. Its children must have been closed before."""
+        if frame.variables:
+            self.variable_bytes -= bytes_of(frame.variables)
         self._here.pop(frame.id, None)
         self._below.pop(frame.id, None)
         if frame.parent is not None:

@@ -32,6 +32,7 @@ def redrive(turn: Turn, event: Redriven) -> None:
     number = turn.note(execution.last_event, "ExecutionRedriven", {"redriveCount": execution.redrive_count})
     if turn.machine.timeout_seconds is not None:
         execution.deadline = turn.now + turn.machine.timeout_seconds * 1_000
+    turn.frames.variable_bytes = 0
     parents = {remain.frame.parent for remain in event.remains}
     for remain in sorted(event.remains, key=lambda one: one.frame.id):
         frame = _rested(remain.frame, number)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tasuki.engine.execution import READY_AT_ONCE, Execution, Frame, Frames, Phase, Remain
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
+from tasuki.engine.variables import size_of, weigh_assigned
 from tasuki.language.definition import Block, Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
 from tasuki.language.errors import StatesError
 from tasuki.language.jsonata_compile import Fuel
 from tasuki.values.chance import Chance
 from tasuki.values.documents import Doc
-from tasuki.values.errors import MalformedDocument, TasukiError
+from tasuki.values.errors import TasukiError
 from tasuki.values.instant import Instant
 
 if TYPE_CHECKING:
@@ -197,14 +198,16 @@ class Turn:
     ) -> None:
         """Leave a state with an output; go on to the following one, or end the frame.
 
-        Raises `DataLimitExceeded`.
+        Raises `DataLimitExceeded`, and `StatesError` for variables that are too large.
         """
         if output is not frame.input:
             self.weigh(output, state.name)
         details: dict[str, Any] = {"name": state.name, "output": output}
         if assigned:
-            details["assignedVariables"] = {name: Doc(value) for name, value in assigned.items()}
-            frame.variables = {**frame.variables, **assigned}
+            docs = details["assignedVariables"] = {name: Doc(value) for name, value in assigned.items()}
+            size = weigh_assigned(docs)
+            self.frames.assign(frame, assigned, size)
+            self.bytes += size
         self.write(frame, EXITED[type(state)], details)
         frame.input = output
         frame.entered_event = 0
@@ -234,11 +237,7 @@ class Turn:
         """Check a new document's size and count it. Raises `DataLimitExceeded` in the name of `what`."""
         if doc is self.weighed:
             return
-        try:
-            text = doc.text
-        except MalformedDocument as bad:
-            raise StatesError("States.Runtime", f"The result of '{what}' is not a JSON document: {bad}") from bad
-        size = len(text) if text.isascii() else len(text.encode())
+        size = size_of(doc, what)
         if size > MAX_PAYLOAD_BYTES:
             raise DataLimitExceeded(what)
         self.bytes += size

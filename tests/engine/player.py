@@ -171,7 +171,7 @@ class Play:
     def save(self) -> None:
         """Save the frames and forget them: the next step reads them again."""
         self.rows.save(self.execution.frames)
-        self.execution.frames = Frames(self.rows)
+        self.execution.frames = Frames(self.rows, self.execution.frames.variable_bytes)
 
     def perform(self, command: Command) -> Iterable[Event]:
         """Do what the engine wants; answer what happened thereby."""

@@ -62,6 +62,7 @@ def _simple(draw: st.DrawFn, kind: str) -> dict[str, Any]:
                 {"Type": "Pass", "Parameters": {"u.$": "States.UUID()"}},
                 {"Type": "Pass", "Result": {"xs": [1, 2]}, "ResultPath": "$.r"},
                 {"Type": "Pass", "Parameters": {"x.$": "$.missing"}},
+                {"Type": "Pass", "Assign": {"v": "é", "w.$": "$$.State.Name"}},
             ]
         )
     )
@@ -161,6 +162,7 @@ def test_every_execution_is_sound_and_saving_changes_nothing(
     assert play.finish is not None
     assert play.frames() == []
     assert play.execution.frames.new_results == {}
+    assert play.execution.frames.variable_bytes == 0
     entered = sum(kind.endswith("StateEntered") for kind in play.types)
     left = sum(kind.endswith("StateExited") for kind in play.types)
     assert left <= entered
@@ -174,3 +176,4 @@ def test_every_execution_is_sound_and_saving_changes_nothing(
         assert again.rows.bodies == {}
         assert again.rows.counts == {}
         assert again.rows.outputs == {}
+        assert again.execution.frames.variable_bytes == 0

@@ -267,7 +267,8 @@ def test_stopped_anywhere_and_redriven_comes_to_the_same_end(definition: dict[st
     assert [event.id for event in play.history] == list(range(1, len(play.history) + 1))
     if "UUID" not in json.dumps(definition) and straight.status == "SUCCEEDED":
         assert without_ids(play.output) == without_ids(straight.output)
-    if straight.status == "SUCCEEDED":
+    # Retries are counted anew: what fails and is tried again may be tried more often.
+    if straight.status == "SUCCEEDED" and "FailStateEntered" not in straight.types:
         assert sorted(kind for kind in play.types if kind.endswith("StateEntered")) == sorted(
             kind for kind in straight.types if kind.endswith("StateEntered")
         )

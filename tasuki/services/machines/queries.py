@@ -52,8 +52,8 @@ LET_GO = "RELEASE integration"
 # A new execution. Answers no row if the name is taken.
 ADD_EXECUTION = (
     "INSERT INTO executions (machine, revision, name, status, input, output, error, cause, started_at, stopped_at, seed, "
-    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, version, alias) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, variable_bytes, version, alias) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (machine, name) DO NOTHING RETURNING id"
 )
 # The execution that has the name.
@@ -61,8 +61,8 @@ EXECUTION_NAMED = "SELECT status, input, started_at FROM executions WHERE machin
 # Everything that stepping an execution needs.
 LOAD = (
     "SELECT e.id, e.machine, e.revision, e.name, e.status, e.input, e.started_at, e.seed, e.trace, e.watcher, e.deadline, "
-    "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn, r.logging, "
-    "e.version, e.alias, e.redrives, e.redriven_at "
+    "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, e.variable_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn, "
+    "r.logging, e.version, e.alias, e.redrives, e.redriven_at "
     "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
 )
 # Find an execution by the names in its ARN. Of machines that shared a name the newest counts.
@@ -107,7 +107,7 @@ DROP_EXECUTION = "DELETE FROM executions WHERE id = ?"
 # Where an execution stands after a unit.
 SAVE_EXECUTION = (
     "UPDATE executions SET status = ?, output = ?, error = ?, cause = ?, stopped_at = ?, deadline = ?, last_event = ?, "
-    "last_frame = ?, last_attempt = ?, history_bytes = ? WHERE id = ?"
+    "last_frame = ?, last_attempt = ?, history_bytes = ?, variable_bytes = ? WHERE id = ?"
 )
 
 # -- frames and results ------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
     if row is None or row[4] != "RUNNING":
         return None
     (_, machine_id, revision, name, _, text, started_at, seed, trace, watcher, deadline, *rest) = row
-    last_event, last_frame, last_attempt, history_bytes, *machine = rest
+    last_event, last_frame, last_attempt, history_bytes, variable_bytes, *machine = rest
     account, region, machine_name, status, digest, role_arn, logging, *more = machine
     version, alias, redrives, redriven_at = more
     own_arn = machine_arn(account, region, machine_name)
@@ -119,7 +119,7 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
             started_at=started_at,
             seed=seed,
             trace=trace,
-            frames=Frames(saved),
+            frames=Frames(saved, variable_bytes),
             last_event=last_event,
             last_frame=last_frame,
             last_attempt=last_attempt,
@@ -334,6 +334,7 @@ def _insert(tx: Tx, setting: Setting, run: Run) -> None:
             state.last_frame,
             state.last_attempt,
             state.history_bytes,
+            state.frames.variable_bytes,
             run.version,
             run.alias,
         ),
@@ -358,8 +359,9 @@ def _save(tx: Tx, setting: Setting, run: Run) -> None:
         _insert(tx, setting, run)
     elif run.history or run.finish is not None:
         status, output, error, cause, stopped_at = ending_columns(run.finish, tx.now)
-        changed = (state.deadline, state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
-        tx.run(sql.SAVE_EXECUTION, (status, output, error, cause, stopped_at, *changed, run.id))
+        ending = (status, output, error, cause, stopped_at)
+        numbers = (state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
+        tx.run(sql.SAVE_EXECUTION, (*ending, state.deadline, *numbers, state.frames.variable_bytes, run.id))
     assert run.id is not None
     # An Express child has no history that anybody could ask for.
     for first, count, body in pack_history(run.history) if not state.express else ():
