@@ -94,4 +94,12 @@ class CancelMapRun:
     attempt: int
 
 
-Command: TypeAlias = ScheduleTask | CancelTask | StartMapRun | CancelMapRun | Finish
+@dataclass(frozen=True, slots=True)
+class RedriveMapRun:
+    """Go on with a Map Run that did not end well: what failed of it and what was not begun. Tells `MapRunEnded`."""
+
+    frame: int
+    attempt: int
+
+
+Command: TypeAlias = ScheduleTask | CancelTask | StartMapRun | CancelMapRun | RedriveMapRun | Finish

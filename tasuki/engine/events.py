@@ -4,7 +4,8 @@ An event that no longer fits (the frame is gone, the attempt is older) changes n
 outcome. So the shell may deliver an event twice.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tasuki.engine.execution import Remain
@@ -26,10 +27,20 @@ class Redriven:
     """RedriveExecution: an execution that ended badly goes on where it failed (`redrive.py`).
 
     `remains` are what its `Finish` handed over. The shell has made the execution RUNNING again, with its new
-    `redrive_count` and `redriven_at`.
+    `redrive_count` and `redriven_at`. `map_runs` names the frames whose Map Run goes on; other distributed Maps have
+    another one started.
     """
 
     remains: tuple[Remain, ...]
+    map_runs: Mapping[int, "OldMapRun"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OldMapRun:
+    """A Map Run that did not end well, and which redrive of it this is."""
+
+    arn: str
+    redrive_count: int
 
 
 @dataclass(frozen=True, slots=True)

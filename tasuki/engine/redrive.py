@@ -7,13 +7,14 @@ them go again. What is left when the execution has ended are its `remains`::
 
 A kept frame goes on in the state it had entered and not left: a Task is scheduled again, a Wait waits again, a Parallel or
 Map whose children failed runs those again and keeps what the others brought; one that failed by itself runs anew. Nothing
-is entered twice in history, except a Fail. Retries are counted anew, as are the timeouts of states and machine.
+is entered twice in history, except a Fail. A distributed Map goes on with its Map Run, where the shell says that it can. Retries are counted anew, as are the timeouts of states and machine.
 (Developer guide, "Redriving executions"; the kinds of states in its table.)
 """
 
 from dataclasses import replace
 
-from tasuki.engine.events import Redriven
+from tasuki.engine.commands import RedriveMapRun
+from tasuki.engine.events import OldMapRun, Redriven
 from tasuki.engine.execution import Frame, Phase, Remain
 from tasuki.engine.turn import Turn
 from tasuki.language.definition import Fail
@@ -30,7 +31,7 @@ def redrive(turn: Turn, event: Redriven) -> None:
     """Open the remains again: those with children below them wait for these, the others run."""
     execution = turn.execution
     number = turn.note(execution.last_event, "ExecutionRedriven", {"redriveCount": execution.redrive_count})
-    if turn.machine.timeout_seconds is not None:
+    if turn.machine.timeout_seconds is not None and not execution.block:
         execution.deadline = turn.now + turn.machine.timeout_seconds * 1_000
     turn.frames.variable_bytes = 0
     parents = {remain.frame.parent for remain in event.remains}
@@ -41,11 +42,23 @@ def redrive(turn: Turn, event: Redriven) -> None:
             for index, output in remain.results.items():
                 turn.frames.finish_child(frame.id, index, output)
             continue
+        old = event.map_runs.get(frame.id)
+        if old is not None:
+            _go_on(turn, frame, old)
+            continue
         frame.phase = Phase.READY
         frame.items = None
         if isinstance(turn.state(frame), Fail):
             frame.entered_event = 0
         turn.queue.append(frame)
+
+
+def _go_on(turn: Turn, frame: Frame, old: OldMapRun) -> None:
+    """Have the Map Run go on that a distributed Map waited for."""
+    turn.write(frame, "MapRunRedriven", {"mapRunArn": old.arn, "redriveCount": old.redrive_count})
+    frame.handle = old.arn
+    frame.phase = Phase.RUNNING
+    turn.commands.append(RedriveMapRun(frame.id, frame.attempt))
 
 
 def _rested(frame: Frame, last_event: int) -> Frame:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, ScheduleTask, StartMapRun
+from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, RedriveMapRun, ScheduleTask, StartMapRun
 from tasuki.engine.events import (
     Continued,
     Event,
@@ -127,6 +127,7 @@ class Play:
         self.cancelled: list[CancelTask] = []
         self.map_runs: list[StartMapRun] = []
         self.cancelled_map_runs: list[CancelMapRun] = []
+        self.redriven_map_runs: list[RedriveMapRun] = []
         self.finish: Finish | None = None
         self.steps = 0
         self.told: list[tuple[int, Event]] = []
@@ -182,6 +183,8 @@ class Play:
             self.cancelled.append(command)
         elif isinstance(command, StartMapRun):
             self.map_runs.append(command)
+        elif isinstance(command, RedriveMapRun):
+            self.redriven_map_runs.append(command)
         elif isinstance(command, CancelMapRun):
             self.cancelled_map_runs.append(command)
         else:

@@ -106,6 +106,8 @@ def _counts(run: MapRun) -> dict[str, Any]:
             "aborted": run.aborted_items,
             "total": run.total,
             "resultsWritten": run.succeeded_items,
+            "failuresNotRedrivable": run.lost_items,
+            "pendingRedrive": run.pending_items,
         },
         "executionCounts": {
             "pending": to_come,
@@ -116,6 +118,8 @@ def _counts(run: MapRun) -> dict[str, Any]:
             "aborted": run.aborted,
             "total": run.children + to_come,
             "resultsWritten": run.succeeded,
+            "failuresNotRedrivable": run.lost,
+            "pendingRedrive": run.pending,
         },
     }
 
@@ -143,8 +147,8 @@ def update_map_run(tx: Tx, request: Request) -> dict[str, Any]:
 def list_children(tx: Tx, request: Request) -> dict[str, Any]:
     """ListExecutions of a Map Run, newest first. Raises InvalidArn, InvalidToken, ResourceNotFound."""
     given = request.input
-    run, wanted = find_run(tx, given["mapRunArn"]), given.get("statusFilter")
-    query = f"children {run.arn} {wanted}"
+    run, wanted, redriven = find_run(tx, given["mapRunArn"]), given.get("statusFilter"), given.get("redriveFilter")
+    query = f"children {run.arn} {wanted} {redriven}"
     before = int(open_token(tx, query, given.get("nextToken")) or 1 << 62)
     limit = page_size(given)
     found: list[Row] = []
@@ -155,7 +159,7 @@ def list_children(tx: Tx, request: Request) -> dict[str, Any]:
         more = len(rows) > limit
         for row in rows[:limit]:
             before = row[0]
-            if wanted in {None, row[2]}:
+            if wanted in {None, row[2]} and redriven in {None, "REDRIVEN" if row[6] else "NOT_REDRIVEN"}:
                 found.append(row)
             if len(found) == limit:
                 more = more or row is not rows[-1]
@@ -168,7 +172,7 @@ def list_children(tx: Tx, request: Request) -> dict[str, Any]:
 
 
 def _listed_child(run: MapRun, row: Row) -> dict[str, Any]:
-    _, name, status, started_at, stopped_at, items = row
+    _, name, status, started_at, stopped_at, items, redrives, redriven_at = row
     listed = {
         "executionArn": execution_arn(run.account, run.region, run.machine_name, name),
         "stateMachineArn": labelled_arn(run),
@@ -177,8 +181,10 @@ def _listed_child(run: MapRun, row: Row) -> dict[str, Any]:
         "startDate": started_at,
         "mapRunArn": run.arn,
         "itemCount": items,
-        "redriveCount": 0,
+        "redriveCount": redrives,
     }
+    if redriven_at is not None:
+        listed["redriveDate"] = redriven_at
     return {**listed, "stopDate": stopped_at} if stopped_at is not None else listed
 
 
@@ -188,9 +194,12 @@ def with_child_facts(tx: Tx, answer: dict[str, Any]) -> dict[str, Any]:
     if found is None:
         return answer
     answer["mapRunArn"] = found[0]
-    if answer["status"] in {"FAILED", "TIMED_OUT", "ABORTED"}:
+    failed = answer["status"] in {"FAILED", "TIMED_OUT", "ABORTED"}
+    if failed and (found[2] or answer["redriveStatus"] == "REDRIVABLE"):
         answer["redriveStatus"] = "REDRIVABLE_BY_MAP_RUN"
         answer.pop("redriveStatusReason", None)
+    if found[3]:
+        answer["status"] = "PENDING_REDRIVE"
     return answer
 
 
@@ -206,11 +215,15 @@ def has_no_history(tx: Tx, arn: str) -> bool:
     return found is not None and found[2]
 
 
-def _run_of(tx: Tx, arn: str) -> tuple[str, str, bool] | None:
-    """Answer the Map Run's ARN, the label, and whether its children are Express; None for an execution of another kind."""
+def _run_of(tx: Tx, arn: str) -> tuple[str, str, bool, bool] | None:
+    """Answer the Map Run's ARN, the label, whether its children are Express, and whether this one waits for its redrive.
+
+    None for an execution of another kind.
+    """
     parts, machine, name = parse_execution_arn(arn)
     _, slash, label = machine.partition("/")
     row = tx.one(sql.RUN_OF_CHILD, (parts.account, parts.region, machine, name)) if slash else None
     if row is None:
         return None
-    return map_run_arn(parts.account, parts.region, machine, row[0]), label, bool(read_settings(row[1])["express"])
+    express = bool(read_settings(row[1])["express"])
+    return map_run_arn(parts.account, parts.region, machine, row[0]), label, express, bool(row[2])

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasuki.engine.events import Started
 from tasuki.engine.execution import Execution
-from tasuki.engine.states.distributed import MAX_CONCURRENCY, Selector
+from tasuki.engine.states.distributed import Selector
 from tasuki.engine.turn import MAX_PAYLOAD_BYTES, MAX_STEP_BYTES, MAX_STEP_EVENTS
 from tasuki.language.errors import StatesError
 from tasuki.services.machines import map_queries as sql
@@ -59,7 +59,7 @@ def open_children(tx: Tx, setting: Setting, run: MapRun) -> None:
     if run.settings["selects"]:
         selector = Selector(parent.machine, parent.state, frame, tx.now, source_of(run.settings["reader"]))
     batcher = run.settings["batcher"]
-    room = min(run.max_concurrency or MAX_CONCURRENCY, setting.map_run_children) - run.running
+    room = run.room(setting.map_run_children)
     events = size = 0
     opened = 0
     groups = _groups(tx, run, selector, batcher)

@@ -8,7 +8,8 @@ from tasuki.language.errors import StatesError
 from tasuki.services.machines import map_queries as sql
 from tasuki.services.machines.item_readers import read_items
 from tasuki.services.machines.map_children import ParentGone, open_children
-from tasuki.services.machines.map_runs import MapRun, Stage, add_items, find_by_id, wake
+from tasuki.services.machines.map_redriving import mark_children, redrive_children, unmark_children
+from tasuki.services.machines.map_runs import MapRun, Stage, add_items, begin_redrive, find_by_id, wake
 from tasuki.services.machines.result_writers import joined, write_results
 from tasuki.services.machines.running import load, proceed, send
 from tasuki.services.machines.setting import Setting
@@ -79,6 +80,8 @@ def _serve(tx: Tx, setting: Setting, run: MapRun) -> None:
             _stop(tx, setting, run)
         elif run.stage is Stage.WRITING:
             _write(tx, setting, run)
+        elif run.stage is Stage.REDRIVING:
+            mark_children(tx, run)
         else:
             return
     except StatesError as error:
@@ -88,9 +91,7 @@ def _serve(tx: Tx, setting: Setting, run: MapRun) -> None:
         else:
             run.fail(error.error, error.cause)
     except ParentGone:
-        run.status = "ABORTED"
-        run.stage = Stage.STOPPING
-        run.cursor = {"number": -1}
+        run.abort()
     run.save(tx)
     if run.stage is not Stage.OVER and (run.stage is not Stage.RUNNING or before is not Stage.RUNNING):
         wake(tx, run.id)
@@ -103,6 +104,7 @@ def _read(tx: Tx, setting: Setting, run: MapRun) -> None:
     run.total += len(items)
     run.cursor = cursor or {}
     if cursor is None:
+        run.was_read = 1
         run.stage = Stage.RUNNING
 
 
@@ -111,27 +113,28 @@ def _go_on(tx: Tx, setting: Setting, run: MapRun) -> None:
     if run.has_failed:
         run.fail(*TOLERANCE)
         return
-    children = run.children
-    if run.taken < run.total:
+    waited = run.pending + run.total - run.taken
+    if run.pending:
+        redrive_children(tx, setting, run)
+    elif run.taken < run.total:
         open_children(tx, setting, run)
-        # What ended meanwhile was counted in the row.
-        run.save(tx)
-        newer = find_by_id(tx, run.id)
-        assert newer is not None, "it is in this unit's hands"
-        for name in ("succeeded", "failed", "timed_out", "aborted", "output_bytes"):
-            setattr(run, name, getattr(newer, name))
-        if newer.has_failed:
-            run.fail(*TOLERANCE)
-            return
-    if run.taken >= run.total and run.running == 0:
+    # What ended meanwhile was counted in the row.
+    if waited and run.refresh(tx).has_failed:
+        run.fail(*TOLERANCE)
+        return
+    wait = run.pending + run.total - run.taken
+    if wait == 0 and run.running == 0:
         run.stage = Stage.WRITING
         run.cursor = {}
-    elif run.children > children and run.taken < run.total:
+    elif 0 < wait < waited:
         wake(tx, run.id)
 
 
 def _stop(tx: Tx, setting: Setting, run: MapRun) -> None:
     """Stop the next of the children that are open; each has a cause of its own to look at."""
+    if run.pending:
+        unmark_children(tx, run)
+        return
     rows = tx.all(sql.OPEN_CHILDREN, (run.id, run.cursor["number"], STOPPED_AT_ONCE))
     for number, execution in rows:
         child = load(tx, setting, execution)
@@ -167,6 +170,9 @@ def _end(tx: Tx, run: MapRun, output: Doc | None) -> None:
     run.stage = Stage.OVER
     run.stopped_at = tx.now
     run.cursor = {}
+    if run.again:
+        begin_redrive(tx, run)
+        return
     if run.status == "ABORTED":
         return
     failed = run.error is not None

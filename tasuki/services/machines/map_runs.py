@@ -3,9 +3,10 @@
 ::
 
     StartMapRun ─► READING ─► RUNNING ──────────────► WRITING ─► over, and the parent's inbox told
-                   (reader)      │ tolerated failures    ▲
-                                 ├──► STOPPING ──────────┘
-    CancelMapRun ────────────────┘      (children)            ABORTED: nobody is told
+                   (reader)    ▲ │ tolerated failures    ▲
+                               │ ├──► STOPPING ──────────┘
+    CancelMapRun ──────────────┼─┘      (children)            ABORTED: nobody is told
+    RedriveMapRun ──► REDRIVING┘ (map_redriving.py)
 
 The phases move in `map_polls.py`, slice by slice. A child is an execution of the machine `NAME/LABEL` on the parent's
 revision; here it is found again when it begins (what it runs, its item) and when it ends (the counts).
@@ -14,9 +15,10 @@ revision; here it is found again when it begins (what it runs, its item) and whe
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from tasuki.engine.commands import Finish, StartMapRun
+from tasuki.engine.commands import CancelMapRun, Finish, RedriveMapRun, StartMapRun
+from tasuki.engine.states.distributed import MAX_CONCURRENCY
 from tasuki.services.machines import map_queries as sql
 from tasuki.services.machines.model import machine_arn
 from tasuki.store.store import Row, Tx
@@ -31,7 +33,18 @@ SLICE_BYTES = 262_144
 """How much a row of items holds, at most (one item that is larger has a row of its own)."""
 EXPRESS_MS = 300_000
 """How long a child of ExecutionType EXPRESS may run (Step Functions quotas)."""
+MAX_REDRIVES = 1_000
+"""How often a Map Run can be redriven (developer guide, "Redrive eligibility for child workflows in a Map Run")."""
 _VERSION = 1
+_COUNTED = (
+    *(
+        f"{kind}{of}"
+        for kind in ("succeeded", "failed", "timed_out", "aborted", "pending", "lost")
+        for of in ("", "_items")
+    ),
+    "output_bytes",
+)
+"""What is counted in the row by statements of its own."""
 
 
 class Stage(StrEnum):
@@ -42,6 +55,7 @@ class Stage(StrEnum):
     STOPPING = "stopping"
     WRITING = "writing"
     OVER = "over"
+    REDRIVING = "redriving"
 
 
 @dataclass(slots=True)
@@ -80,6 +94,12 @@ class MapRun:
     output_bytes: int
     redrives: int
     redriven_at: Instant | None
+    was_read: int
+    again: int
+    pending: int
+    pending_items: int
+    lost: int
+    lost_items: int
     account: str
     region: str
     machine_name: str
@@ -92,12 +112,17 @@ class MapRun:
     @property
     def running(self) -> int:
         """How many children are open."""
-        return self.children - self.succeeded - self.failed - self.timed_out - self.aborted
+        return self.children - self.succeeded - self.failed - self.timed_out - self.aborted - self.pending
 
     @property
     def running_items(self) -> int:
         """How many items open children have."""
-        return self.taken - self.succeeded_items - self.failed_items - self.timed_out_items - self.aborted_items
+        ended = self.succeeded_items + self.failed_items + self.timed_out_items + self.aborted_items
+        return self.taken - ended - self.pending_items
+
+    def room(self, most: int) -> int:
+        """Answer how many children may be opened now, `most` of which a house has open at a time."""
+        return min(self.max_concurrency or MAX_CONCURRENCY, most) - self.running
 
     @property
     def has_failed(self) -> bool:
@@ -120,10 +145,27 @@ class MapRun:
         self.stage = Stage.STOPPING
         self.cursor = {"number": -1}
 
+    def abort(self) -> None:
+        """Let it end with nobody being told: its children are stopped first."""
+        self.status = "ABORTED"
+        self.stage = Stage.STOPPING
+        self.again = 0
+        self.cursor = {"number": -1}
+
+    def refresh(self, tx: Tx) -> Self:
+        """Answer itself, having taken in what was counted in the row since it was loaded; what this unit decided is saved first."""
+        self.save(tx)
+        newer = find_by_id(tx, self.id)
+        assert newer is not None, "it is in this unit's hands"
+        for name in _COUNTED:
+            setattr(self, name, getattr(newer, name))
+        return self
+
     def save(self, tx: Tx) -> None:
         """Write where it stands."""
         stands = (self.status, self.stage.value, self.stopped_at, pack(self.cursor), self.error, self.cause)
-        tx.run(sql.SAVE_RUN, (*stands, self.total, self.taken, self.children, self.id))
+        redrive = (self.redrives, self.redriven_at, self.was_read, self.again)
+        tx.run(sql.SAVE_RUN, (*stands, self.total, self.taken, self.children, *redrive, self.id))
 
 
 class Child(NamedTuple):
@@ -195,6 +237,7 @@ def begin_map_run(
             pack((_VERSION, dumps(settings))),
             pack({}),
             len(items or ()),
+            int(items is not None),
         ),
     )
     assert row is not None
@@ -226,17 +269,41 @@ def _add_slice(tx: Tx, run: int, first: int, items: Sequence[Any]) -> None:
     tx.run(sql.ADD_ITEMS, (run, first, len(items), body))
 
 
-def cancel_map_run(tx: Tx, execution: int, frame: int, attempt: int) -> None:
-    """Nobody waits for this Map Run any more: stop it, in later units."""
-    row = tx.one(sql.RUN_OF_FRAME, (execution, frame, attempt))
+def change_map_run(tx: Tx, execution: int, wish: CancelMapRun | RedriveMapRun) -> None:
+    """Stop a Map Run, or have one go on that did not end well; in later units."""
+    row = tx.one(sql.RUN_OF_FRAME, (execution, wish.frame, wish.attempt))
     run = find_by_id(tx, row[0]) if row is not None else None
-    if run is None or run.stage is Stage.OVER:
+    if run is None:
         return
-    run.status = "ABORTED"
-    run.stage = Stage.STOPPING
-    run.cursor = {"number": -1}
+    if isinstance(wish, RedriveMapRun):
+        _redrive(tx, run)
+    elif run.stage is not Stage.OVER:
+        run.abort()
+    else:
+        return
     run.save(tx)
     wake(tx, run.id)
+
+
+def _redrive(tx: Tx, run: MapRun) -> None:
+    """Begin again, now or when what the run is at is done."""
+    run.redrives += 1
+    run.redriven_at = tx.now
+    if run.redrives > MAX_REDRIVES:
+        run.error, run.status = None, "RUNNING"
+        run.fail("States.Runtime", f"The Map Run has been redriven {MAX_REDRIVES} times, which is the most.")
+    elif run.stage is Stage.OVER:
+        begin_redrive(tx, run)
+    else:
+        run.again = 1
+
+
+def begin_redrive(tx: Tx, run: MapRun) -> None:
+    """Let a Map Run that is over begin again: what failed is counted anew (map_redriving.py)."""
+    tx.run(sql.FORGET_LOST, (run.id,))
+    run.status, run.stage, run.again = "RUNNING", Stage.REDRIVING, 0
+    run.stopped_at = run.error = run.cause = None
+    run.cursor = {"number": -1}
 
 
 def wake(tx: Tx, run: int) -> None:
@@ -265,6 +332,8 @@ def child_ended(tx: Tx, child: Child, end: Finish) -> None:
     else:
         statement = {"FAILED": sql.CHILD_FAILED, "TIMED_OUT": sql.CHILD_TIMED_OUT, "ABORTED": sql.CHILD_ABORTED}
         tx.run(statement[end.status], (child.items, child.run))
+        if not child.express and not end.remains:
+            tx.run(sql.CHILD_LOST, (child.items, child.run))
     wake(tx, child.run)
 
 

@@ -2,11 +2,11 @@
 
 import logging
 
-from tasuki.engine.events import Continued, Event, Redriven, Started, TimerFired
+from tasuki.engine.events import Continued, Event, Started, TimerFired
 from tasuki.services.machines import activities_queue, express, logging_records
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import unpack_event
-from tasuki.services.machines.remains import take_remains
+from tasuki.services.machines.map_redriving import redriven
 from tasuki.services.machines.retention import OWNER, forget_ended
 from tasuki.services.machines.running import Run, load, make_ready, proceed, send
 from tasuki.services.machines.setting import Setting
@@ -97,8 +97,8 @@ def _next_step(tx: Tx, run: Run) -> Event:
     """Answer what lets an execution go on: it begins, goes on where it stopped at its bound, or was redriven."""
     if not run.state.last_event:
         return Started()
-    if run.state.redriven_at is not None and run.id is not None and (remains := take_remains(tx, run.id)):
-        return Redriven(remains)
+    if run.state.redriven_at is not None and run.id is not None and (event := redriven(tx, run.id)).remains:
+        return event
     return Continued()
 
 

@@ -6,11 +6,11 @@ The same client token within a quarter of an hour is the same request.
 
 from typing import Any
 
-from tasuki.engine.events import Redriven
 from tasuki.services.machines import redriving_queries as sql
 from tasuki.services.machines.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
+from tasuki.services.machines.map_redriving import redriven
 from tasuki.services.machines.model import parse_execution_arn
-from tasuki.services.machines.remains import Ended, take_remains, why_not
+from tasuki.services.machines.remains import Ended, why_not
 from tasuki.services.machines.running import load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.status_events import tell_status
@@ -56,5 +56,5 @@ def redrive_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, A
     if setting.in_hand:  # a Task of some execution asks
         make_ready(tx, execution, goes_on=True)
     else:
-        proceed(tx, setting, run, (Redriven(take_remains(tx, execution)),))
+        proceed(tx, setting, run, (redriven(tx, execution),))
     return {"redriveDate": tx.now}

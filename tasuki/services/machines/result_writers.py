@@ -61,7 +61,7 @@ def _children(tx: Tx, run: MapRun) -> Iterator[Row]:
 
 def _entries(run: MapRun, row: Row, transformation: str) -> list[str]:
     """Answer what stands in the results for a child: one JSON text, or several for an array that is flattened."""
-    _, _, status, _, _, _, output, _, _ = row
+    _, _, status, _, _, _, output, *_ = row
     if transformation == "NONE" or status != "SUCCEEDED":
         return [dumps(_described(run, row))]
     if transformation == "FLATTEN":
@@ -73,8 +73,9 @@ def _entries(run: MapRun, row: Row, transformation: str) -> list[str]:
 
 def _described(run: MapRun, row: Row) -> dict[str, Any]:
     """Answer a child as DescribeExecution does, in PascalCase."""
-    _, name, status, started_at, stopped_at, given, output, error, cause = row
-    facts = {key[0].upper() + key[1:]: value for key, value in redrive_facts(status).items()}
+    _, name, status, started_at, stopped_at, given, output, error, cause, redrives = row
+    shown = {**redrive_facts(status), "redriveCount": redrives}
+    facts = {key[0].upper() + key[1:]: value for key, value in shown.items()}
     described: dict[str, Any] = {
         "ExecutionArn": execution_arn(run.account, run.region, run.machine_name, name),
         "Input": given,

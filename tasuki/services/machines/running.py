@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
-from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, ScheduleTask, StartMapRun
+from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, RedriveMapRun, ScheduleTask, StartMapRun
 from tasuki.engine.events import Event, StopRequested, TaskStarted
 from tasuki.engine.execution import Execution, Frames
 from tasuki.engine.history import HistoryEvent
@@ -36,7 +36,7 @@ from tasuki.services.machines.activities_queue import (
 from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
 from tasuki.services.machines.endings import ending_columns, tell_watcher, too_large
 from tasuki.services.machines.logging_records import log_history
-from tasuki.services.machines.map_runs import Child, begin_map_run, cancel_map_run, child_ended, child_of
+from tasuki.services.machines.map_runs import Child, begin_map_run, change_map_run, child_ended, child_of
 from tasuki.services.machines.model import execution_arn, machine_arn
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.remains import keep_remains
@@ -237,8 +237,8 @@ def _perform(
                 region=run.region,
                 machine=run.state.machine_name,
             )
-        elif isinstance(command, CancelMapRun):
-            cancel_map_run(tx, insert_row(tx, setting, run), command.frame, command.attempt)
+        elif isinstance(command, CancelMapRun | RedriveMapRun):
+            change_map_run(tx, insert_row(tx, setting, run), command)
         elif (command.frame, command.attempt) in cancelled:
             continue
         elif command.resource.kind == "activity":
@@ -386,7 +386,7 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
         for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_INBOX_OF, sql.DROP_READY_OF):
             tx.run(statement, (run.id,))
         clear_timers(tx, ROOM, str(run.id))
-    if run.finish.remains and not run.state.express and run.child is None:
+    if run.finish.remains and not run.state.express:
         keep_remains(tx, run.id, run.finish.remains)
     tell_status(tx, setting.switchboard, run.state, run.finish)
     if run.child is not None:

@@ -51,6 +51,8 @@ def test_a_map_run_in_progress_is_described(play: Play) -> None:
         "aborted": 0,
         "total": 3,
         "resultsWritten": 0,
+        "failuresNotRedrivable": 0,
+        "pendingRedrive": 0,
     }
     assert run["executionCounts"] == run["itemCounts"]
 

@@ -255,29 +255,3 @@ def test_quotas_hold_for_redrives_and_starts(throttled: Play) -> None:
     throttled.start(job)
     with pytest.raises(ExecutionLimitExceeded):
         redrive(throttled, failed)
-
-
-def test_a_distributed_map_that_failed_starts_another_map_run(play: Play) -> None:
-    processor = {
-        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
-        **task("sqs:sendMessage", {"MessageBody.$": "$", "QueueUrl": "q"}),
-    }
-    wide = {"Type": "Map", "Label": "Wide", "ItemProcessor": processor, "End": True}
-
-    class Full(ExecutionLimitExceeded):
-        code = "OverLimit"
-
-    play.sqs.refusal = Full("no more")
-    execution = play.run({"StartAt": "M", "States": {"M": wide}}, ["a", "b"])
-    play.house.drain()
-    assert play.describe(execution)["status"] == "FAILED"
-    play.sqs.refusal = None
-    redrive(play, execution)
-    play.house.drain()
-    assert len(play.output(execution)) == 2
-    runs = [one for one in play.types(execution) if one.startswith("MapRun")]
-    assert runs == ["MapRunStarted", "MapRunFailed", "MapRunStarted", "MapRunSucceeded"]
-    [child, *_] = play.call("ListMapRuns", executionArn=execution)["mapRuns"]
-    [failed, *_] = play.call("ListExecutions", mapRunArn=child["mapRunArn"])["executions"]
-    with pytest.raises(ExecutionNotRedrivable, match="Map Run"):
-        redrive(play, failed["executionArn"])
