@@ -58,7 +58,7 @@ def check_graph(value: dict[str, Any], complaints: Complaints, *, alone: bool = 
         leads: dict[str, list[str]] = {}
         for name, state in states.items():
             leads[name] = []
-            for field, target, at in _targets(state):
+            for field, target, at in targets(state):
                 if target not in states:
                     _missing(complaints, field, target, f"{pointer}/States/{escape(name)}/{at}")
                 leads[name].append(target)
@@ -77,7 +77,7 @@ def _missing(complaints: Complaints, field: str, target: str, at: str) -> None:
     complaints.add(at, f"Missing '{field}' target: {target}", "MISSING_TRANSITION_TARGET")
 
 
-def _targets(state: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def targets(state: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Go through where a state may lead: the field, the target, the place below the state."""
     for field in ("Next", "Default"):
         if field in state:

@@ -66,6 +66,11 @@ class Query:
         """The variables that it reads."""
         return self._compiled.variables
 
+    @property
+    def of_states(self) -> tuple[str, ...]:
+        """Which members of `$states` it names."""
+        return self._compiled.of_states
+
     def doc(self, scope: Scope) -> Doc:
         """Answer the result as a document; `$states.input` and its like without a look inside."""
         if self._direct is not None:

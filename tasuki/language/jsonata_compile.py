@@ -102,6 +102,11 @@ class Compiled:
             made.register_function(name, function, signature)
         return made
 
+    @property
+    def of_states(self) -> tuple[str, ...]:
+        """Which members of `$states` it names."""
+        return self._words.of_states
+
     def evaluate(self, scope: Scope, fuel: Fuel) -> str | None:
         """Answer the result's text, None for nothing and for a function."""
         if self._whole_input or not self._own_names.isdisjoint(scope.variables):

@@ -40,6 +40,8 @@ class Words:
     """`$` and `$$`, in the order of their first place."""
     names: tuple[str, ...]
     """Bare and back-quoted names that begin a path or might, in the order of their first place."""
+    of_states: tuple[str, ...]
+    """`name` of every `$states.name`, in the order of their first place."""
     newer: str | None
     """Why JSONata 2.0.6 cannot parse it: it has no `?:` and `??`."""
     guarded: str
@@ -52,13 +54,14 @@ def scan(source: str) -> Words:
     variables: set[str] = set()
     context: dict[str, None] = {}
     names: dict[str, None] = {}
+    of_states: dict[str, None] = {}
     newer: str | None = None
-    place, previous = 0, ""
+    place, previous, path = 0, "", ""
     while place < len(source):
         if source[place] == "/" and not source.startswith("/*", place) and not _ends_operand(previous):
             found = _REGEX.match(source, place)
             if found is not None:
-                place, previous = found.end(), "regex"
+                place, previous, path = found.end(), "regex", ""
                 continue
         if previous == ")" and (found := _SIGNATURE.match(source, place)) is not None:
             place = found.end()
@@ -78,10 +81,13 @@ def scan(source: str) -> Words:
                 context.setdefault(text)
         elif kind in {"name", "quoted"} and previous != ".":
             names.setdefault(text.strip("`"))
+        elif kind in {"name", "quoted"} and path == "$states.":
+            of_states.setdefault(text.strip("`"))
         elif kind == "newer" and newer is None:
             newer = f'The symbol "{text[1]}" cannot be used as a unary operator'
+        path = text if text == "$states" else path + text if path + text == "$states." else ""
         previous = text if kind in {"operator", "name"} else str(kind)
-    return Words(frozenset(variables), tuple(context), tuple(names), newer, ranges.guarded())
+    return Words(frozenset(variables), tuple(context), tuple(names), tuple(of_states), newer, ranges.guarded())
 
 
 @dataclass(slots=True)

@@ -18,6 +18,10 @@ Complain: TypeAlias = Callable[[str, str, str], None]
 
 _Piece: TypeAlias = "str | Query"
 
+_MEMBERS = frozenset({"input", "result", "context"})
+_IN_CATCH = _MEMBERS | {"errorOutput"}
+"""What `$states` has."""
+
 
 def is_query(value: Any) -> bool:
     """Tell whether a value is an expression: a text that is wholly between `{%` and `%}`."""
@@ -25,8 +29,17 @@ def is_query(value: Any) -> bool:
 
 
 def read_query(text: str, location: str) -> Query:
-    """Compile what stands between the marks. Raises `BadQuery`."""
-    return Query(text[2:-2].strip(), location)
+    """Compile what stands between the marks. Raises `BadQuery`, also for a member that `$states` does not have here.
+
+    Reported from AWS are `errorOutput` outside a Catch, and names that are none at all. Whether AWS refuses `result` where
+    there is none is not known: it fails when it is read.
+    """
+    query = Query(text[2:-2].strip(), location)
+    known = _IN_CATCH if location.startswith("Catch[") else _MEMBERS
+    if not known.issuperset(query.of_states):
+        absent = [f"Field '$states.{name}' does not exist." for name in query.of_states if name not in known]
+        raise BadQuery("UNSUPPORTED_JSONATA_EXPRESSION", absent)
+    return query
 
 
 class Template:

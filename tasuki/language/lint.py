@@ -18,6 +18,7 @@ from tasuki.language.payload import escape
 from tasuki.language.resources import parse_resource
 from tasuki.language.retry import HEARTBEAT_TIMEOUT, matches
 from tasuki.language.shapes import Presence
+from tasuki.language.variables import names_in_reach
 
 _NOTICES = frozenset({"sqs:sendMessage", "sns:publish", "events:putEvents"})
 """Integrations that tell somebody: they are what a failure notice is made of, and need none themselves."""
@@ -91,27 +92,28 @@ def _may_be_absent(at: str, path: str) -> Finding:
 
 
 def _variables(machine: Machine, value: dict[str, Any]) -> Iterator[Finding]:
-    """Complain about variables that no state assigns."""
-    places = {}
-    assigned: set[str] = set()
+    """Complain about variables that no state assigns, in its own scope or in one around it."""
+    reach = names_in_reach(value)
+    anywhere = frozenset[str]().union(*reach.values())
     for pointer, block in blocks_of(value):
-        for name, state in block["States"].items():
-            places[name] = f"{pointer}/States/{escape(name)}"
-            for holder in (state, *state.get("Catch", ()), *state.get("Choices", ())):
-                assigned.update(key.removesuffix(".$") for key in holder.get("Assign", ()))
-    for name, variables in machine.references.items():
-        for variable in variables:
-            if variable not in assigned:
+        for name in block["States"]:
+            for variable in machine.references.get(name, ()):
+                if variable in reach[pointer]:
+                    continue
+                what = f"No state assigns the variable ${variable}"
+                if variable in anywhere:
+                    what = f"The variable ${variable} belongs to another scope and cannot be seen here"
                 yield Finding(
                     "VARIABLE_NEVER_ASSIGNED",
                     "WARNING",
-                    places[name],
-                    f"No state assigns the variable ${variable}: the state fails whenever it is read.",
-                    f"Add it to the Assign of an earlier state, or correct its name. Assigned are: {_listed(assigned)}.",
+                    f"{pointer}/States/{escape(name)}",
+                    f"{what}: the state fails whenever it is read.",
+                    "Add it to the Assign of an earlier state, or correct its name. "
+                    f"Those that can be seen here: {_listed(reach[pointer])}.",
                 )
 
 
-def _listed(names: set[str]) -> str:
+def _listed(names: frozenset[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(names)) or "none"
 
 

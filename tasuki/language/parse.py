@@ -14,6 +14,7 @@ from tasuki.language.fields import Fields
 from tasuki.language.payload import escape
 from tasuki.language.schema import LARGEST, SCHEMA, Complaints, Node
 from tasuki.language.states import read_state
+from tasuki.language.variables import check_scopes
 from tasuki.values.documents import loads
 from tasuki.values.errors import MalformedDocument
 
@@ -60,6 +61,7 @@ def _compile(value: dict[str, Any], *, alone: bool = False) -> Machine:
     if not complaints.found:
         check_names(value, complaints)
         check_graph(value, complaints, alone=alone)
+        check_scopes(value, complaints)
     found = complaints.found or complaints.later
     if found:
         raise InvalidDefinition(found)

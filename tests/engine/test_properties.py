@@ -40,9 +40,10 @@ def blocks(draw: st.DrawFn, names: Any, depth: int) -> dict[str, Any]:
     kinds = ["pass", "task", "wait", "task"] + (["parallel", "map"] if depth else [])
     chain = [(f"S{next(names)}", draw(st.sampled_from(kinds))) for _ in range(draw(st.integers(1, 3)))]
     made: dict[str, Any] = {}
+    scope = f"v{next(names)}"
     for place, (name, kind) in enumerate(chain):
         following = {"Next": chain[place + 1][0]} if place + 1 < len(chain) else {"End": True}
-        state = _simple(draw, kind) if kind in {"pass", "wait"} else _fallible(draw, kind, names, depth, made)
+        state = _simple(draw, kind, scope) if kind in {"pass", "wait"} else _fallible(draw, kind, names, depth, made)
         made[name] = {**state, **following}
     if draw(st.integers(0, 4)) == 0:
         last = chain[-1][0]
@@ -52,7 +53,7 @@ def blocks(draw: st.DrawFn, names: Any, depth: int) -> dict[str, Any]:
     return {"StartAt": chain[0][0], "States": made}
 
 
-def _simple(draw: st.DrawFn, kind: str) -> dict[str, Any]:
+def _simple(draw: st.DrawFn, kind: str, scope: str) -> dict[str, Any]:
     if kind == "wait":
         return {"Type": "Wait", "Seconds": draw(st.integers(0, 3))}
     return draw(
@@ -62,7 +63,7 @@ def _simple(draw: st.DrawFn, kind: str) -> dict[str, Any]:
                 {"Type": "Pass", "Parameters": {"u.$": "States.UUID()"}},
                 {"Type": "Pass", "Result": {"xs": [1, 2]}, "ResultPath": "$.r"},
                 {"Type": "Pass", "Parameters": {"x.$": "$.missing"}},
-                {"Type": "Pass", "Assign": {"v": "é", "w.$": "$$.State.Name"}},
+                {"Type": "Pass", "Assign": {scope: "é", f"{scope}w.$": "$$.State.Name"}},
             ]
         )
     )

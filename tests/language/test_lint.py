@@ -168,6 +168,21 @@ def test_a_variable_that_nobody_assigns() -> None:
     assert "$total" in one.fix
 
 
+def test_a_variable_of_another_scope() -> None:
+    reader = {"Type": "Pass", "Parameters": {"a.$": "$outer"}, "Next": "Q"}
+    block = {"StartAt": "P", "States": {"P": reader, "Q": {"Type": "Pass", "Assign": {"inner": 1}, "End": True}}}
+    child = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}, **block}
+    last = {"Type": "Pass", "Parameters": {"a.$": "$inner"}, "End": True}
+    for inner, expected in ((block, []), (child, [("VARIABLE_NEVER_ASSIGNED", "/States/M/ItemProcessor/States/P")])):
+        definition = machine(
+            A={"Type": "Pass", "Assign": {"outer": 1}, "Next": "M"},
+            M={"Type": "Map", "ItemProcessor": inner, "Next": "Z"},
+            Z=last,
+        )
+        assert found(definition) == [("VARIABLE_NEVER_ASSIGNED", "/States/Z"), *expected]
+        assert "another scope" in lint(json.dumps(definition))[0].message
+
+
 def test_work_that_may_never_answer() -> None:
     token, activity = f"{SEND}.waitForTaskToken", "arn:aws:states:us-east-1:000000000000:activity:work"
     for resource in (SYNC, token, activity):
