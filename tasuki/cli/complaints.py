@@ -47,7 +47,7 @@ class Complaint(Exception):
     def document(self) -> dict[str, str | int]:
         """The same for programs: `name` is AWS's error code, or the name of our exit code."""
         hint = {"hint": self.hint} if self.hint else {}
-        return {"name": self.name, "message": self.text, **hint, "exit": int(self.code)}
+        return {"name": self.name, "message": self.text.removeprefix(f"{self.name}: "), **hint, "exit": int(self.code)}
 
 
 def complaint_of(error: Exception) -> Complaint | None:

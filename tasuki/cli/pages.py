@@ -62,8 +62,9 @@ def execution_arn(reach: Reach, name: str | None) -> str:
             continue
         return str(arn)
     if latest is None:
-        what = f"no execution is called {name}" if name else "nothing has been started yet"
-        raise Complaint(what, hint="start one with: tasuki start MACHINE --input '{}'")
+        if name:
+            raise Complaint(f"no execution is called {name}", hint="without a name it is the latest one")
+        raise Complaint("nothing has been started yet", hint="start one with: tasuki start MACHINE --input '{}'")
     return str(latest["executionArn"])
 
 

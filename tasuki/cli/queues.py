@@ -1,5 +1,6 @@
 """`queue ls`, `show`, `send`, `receive` and `purge`."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,9 @@ def ask_to_purge(name: str) -> None:
     import typer
 
     try:
-        agreed = typer.confirm(f"Delete every message of {name}?")
+        agreed = typer.confirm(f"Delete every message of {name}?", err=True)
     except typer.Abort:
+        screen.line("", sys.stderr)
         raise Complaint("nobody is there to ask, so nothing was purged", Code.USAGE, hint="don't ask: --yes") from None
     if not agreed:
         raise Complaint("nothing was purged")

@@ -132,6 +132,7 @@ def test_with_json_an_error_is_one_document_on_standard_error(tasuki: Command) -
     assert (done.returncode, done.stdout) == (1, "")
     error = json.loads(done.stderr)["error"]
     assert (error["name"], error["exit"]) == ("AWS.SimpleQueueService.NonExistentQueue", 1)
+    assert error["message"] == "The specified queue does not exist."
     usage = tasuki("ps", "--jsom", "--json")
     assert usage.returncode == 2
     assert "--jsom" in json.loads(usage.stderr)["error"]["message"]
