@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.recorded_summary import pytest_terminal_summary as pytest_terminal_summary  # noqa: PLC0414 - a hook of pytest's
+
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "conformance"
 CONFORMANCE: Path | None = BESIDE if BESIDE.is_dir() else None
 """Answers recorded from AWS. They lie beside a checkout, not in it; without them the tests that need them are skipped and say so."""

@@ -1,9 +1,9 @@
 """Answers recorded from AWS, and definitions that run there. They lie beside a checkout: `conformance` skips without them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tasuki.language.definition import Choice, Pass
 from tasuki.language.errors import Diagnosis, InvalidDefinition
@@ -41,7 +41,11 @@ def diagnoses(text: str) -> list[Diagnosis]:
     return []
 
 
-def test_the_recorded_refusals(conformance: Path) -> None:
+Property: TypeAlias = Callable[[str, object], None]
+"""pytest's `record_property`: how many cases a test went through (tests/recorded_summary.py)."""
+
+
+def test_the_recorded_refusals(conformance: Path, record_property: Property) -> None:
     """Code, text and location, as AWS said them. What depends on EXPRESS or on other machines is for other tests."""
     met = 0
     for case in rows(conformance / "asl" / "cases.jsonl"):
@@ -61,15 +65,17 @@ def test_the_recorded_refusals(conformance: Path) -> None:
             continue
         met += 1
     assert met == 11
+    record_property("cases", met)
 
 
-def test_labels_that_are_refused(conformance: Path) -> None:
+def test_labels_that_are_refused(conformance: Path, record_property: Property) -> None:
     cases = [case for case in rows(conformance / "asl" / "cases.jsonl") if "label_invalid" in case["id"]]
     assert len(cases) > 80
     accepted = [
         case["id"] for case in cases if [one.code for one in diagnoses(text_of(case))] != ["INVALID_LABEL_NAME"]
     ]
     assert accepted == []
+    record_property("cases", len(cases))
 
 
 def test_the_recorded_choices(conformance: Path) -> None:
@@ -120,7 +126,7 @@ def test_recorded_machines_are_accepted(conformance: Path) -> None:
     assert accepted > 850
 
 
-def test_definitions_in_use_are_accepted(conformance: Path) -> None:
+def test_definitions_in_use_are_accepted(conformance: Path, record_property: Property) -> None:
     """Definitions that were deployed on AWS, in both query languages."""
     root = conformance / "definitions"
     accepted = 0
@@ -129,6 +135,7 @@ def test_definitions_in_use_are_accepted(conformance: Path) -> None:
         assert found == [], f"{row['file']}: {found}"
         accepted += 1
     assert accepted == 199
+    record_property("cases", accepted)
 
 
 RESOURCE = "AWS does not take a Resource that is no ARN of a function, an activity or an integration"

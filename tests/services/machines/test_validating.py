@@ -1,6 +1,7 @@
 """ValidateStateMachineDefinition: recorded answers, severities, and how many there may be."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ def validate(play: Play, definition: Any, **more: Any) -> dict[str, Any]:
     return play.call("ValidateStateMachineDefinition", definition=text, **more)
 
 
-def test_recorded_answers(play: Play) -> None:
+def test_recorded_answers(play: Play, record_property: Callable[[str, object], None]) -> None:
     if not FOLDER.exists():
         pytest.skip("the recorded AWS answers (../shared/conformance) are not beside this checkout")
     with (FOLDER / "cases.jsonl").open() as lines:
@@ -25,6 +26,7 @@ def test_recorded_answers(play: Play) -> None:
     for case in cases:
         answer = validate(play, expand(case["definition_text"]), **case["params"])
         assert answer == case["expected"]["response"], case["id"]
+    record_property("cases", len(cases))
 
 
 def test_warnings_are_said_when_asked_for_and_make_nothing_wrong(play: Play) -> None:
