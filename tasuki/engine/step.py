@@ -51,7 +51,7 @@ from tasuki.engine.failing import fail_by_engine
 from tasuki.engine.history import MAX_EVENTS, HistoryEvent
 from tasuki.engine.redrive import redrive
 from tasuki.engine.states import choice, fail, map, parallel, pass_, succeed, task, wait  # noqa: A004 - AWS's name
-from tasuki.engine.turn import Failure, Happening, HistoryFull, Turn
+from tasuki.engine.turn import MAX_TRANSITIONS, Failure, Happening, HistoryFull, Turn
 from tasuki.language.definition import Choice, Fail, Machine, Map, Parallel, Pass, State, Succeed, Task, Wait
 from tasuki.language.errors import StatesError
 from tasuki.values.instant import Instant
@@ -87,16 +87,20 @@ class Outcome:
 
     False says nothing of frames that an earlier step left READY: they still wait for their `Continued`.
     """
+    transitions: int = 0
+    """How many states were entered."""
 
 
-def step(machine: Machine, execution: Execution, event: Event, now: Instant) -> Outcome:
+def step(machine: Machine, execution: Execution, event: Event, now: Instant, most: int = MAX_TRANSITIONS) -> Outcome:
     """Tell an execution what happened; answer what it did about it, up to the next point where it must wait.
 
+    It enters `most` states at most (a caller's quota), even none: then it is `ready` to.
     Chance is drawn from `execution.seed` and the number of the event being written.
     """
     if execution.status != "RUNNING":
         return Outcome()
     turn = Turn(machine, execution, now)
+    turn.most = most
     try:
         _apply(turn, event)
         ready = _run(turn)
@@ -107,7 +111,7 @@ def step(machine: Machine, execution: Execution, event: Event, now: Instant) -> 
     if execution.status != "RUNNING":
         remains = tuple(turn.lost.values()) if execution.status != "SUCCEEDED" else ()
         turn.commands.append(Finish(execution.status, turn.output, turn.failure.error, turn.failure.cause, remains))
-    return Outcome(turn.history, turn.commands, ready)
+    return Outcome(turn.history, turn.commands, ready, turn.transitions)
 
 
 def _apply(turn: Turn, event: Event) -> None:

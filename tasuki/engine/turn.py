@@ -109,6 +109,7 @@ class Turn:
         "lost",
         "machine",
         "more",
+        "most",
         "now",
         "output",
         "queue",
@@ -131,6 +132,8 @@ class Turn:
         self.more = False
         """There may be READY frames that nobody has looked at."""
         self.transitions = 0
+        self.most = MAX_TRANSITIONS
+        """How many of them this step may make."""
         self.bytes = 0
         self.fuel = Fuel()
         """What JSONata expressions have used up."""
@@ -153,7 +156,7 @@ class Turn:
     def is_full(self) -> bool:
         """Tell whether this step has done its share."""
         return (
-            self.transitions >= MAX_TRANSITIONS
+            self.transitions >= self.most
             or len(self.history) >= MAX_STEP_EVENTS
             or self.bytes >= MAX_STEP_BYTES
             or self.fuel.spent >= MAX_STEP_FUEL

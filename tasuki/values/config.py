@@ -50,6 +50,8 @@ QUOTAS = (
     "start_executions_burst",
     "start_executions_per_second",
     "state_machines",
+    "state_transitions_burst",
+    "state_transitions_per_second",
     "stopped_tasks_days",
 )
 """Every key of [quotas] that some room reads; a test holds this list, the rooms and docs/CONFIGURATION.md together."""

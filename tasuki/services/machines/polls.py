@@ -1,6 +1,7 @@
 """What this room does by itself: serve executions that are ready, in turn; and timers."""
 
 import logging
+from contextlib import nullcontext
 
 from tasuki.engine.events import Continued, Event, Started, TimerFired
 from tasuki.services.machines import activities_queue, express, logging_records
@@ -37,22 +38,31 @@ class Turns:
     def look(self, tx: Tx) -> Instant | None:
         """Tell when an execution has something to do: now, when a pause ends, or not before the bell."""
         row = tx.one(sql.LAST_TURN)
+        transitions = self._setting.transitions
         if row is None or row[0] is None:
+            if transitions is not None:
+                transitions.nobody_waits()
             return None
         self._last_turn = row[0]
+        if transitions is not None and (opens := transitions.opens(tx.now)) > tx.now:
+            return opens
         if self._paused:
             self._paused = {one: until for one, until in self._paused.items() if until > tx.now}
         return tx.now if self._next(tx) is not None else min(self._paused.values())
 
     def serve(self, tx: Tx) -> Instant | None:
         """Serve the execution whose turn it is; tell whether another one waits."""
+        transitions = self._setting.transitions
+        if transitions is not None and (opens := transitions.opens(tx.now)) > tx.now:
+            return opens
         taken = self._next(tx)
         if taken is None:
             return None
         turn, execution, goes_on = taken
         tx.run(sql.DROP_READY, (turn,))
         try:
-            self._serve(tx, execution, goes_on=bool(goes_on))
+            with transitions.front() if transitions is not None else nullcontext():
+                self._serve(tx, execution, goes_on=bool(goes_on))
         except Exception:
             # Said here, where its name is known: the store runs the group again without it.
             log.exception("execution %s could not go on; tried again in %s s", execution, PAUSE_MS // SECOND)

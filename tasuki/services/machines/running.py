@@ -21,7 +21,6 @@ from tasuki.engine.commands import CancelMapRun, CancelTask, Command, Finish, Re
 from tasuki.engine.events import Event, StopRequested, TaskStarted
 from tasuki.engine.execution import Execution, Frames
 from tasuki.engine.history import HistoryEvent
-from tasuki.engine.step import step
 from tasuki.engine.turn import MAX_STEP_BYTES, MAX_STEP_EVENTS
 from tasuki.language.definition import Machine
 from tasuki.services.machines import queries as sql
@@ -43,6 +42,7 @@ from tasuki.services.machines.remains import keep_remains
 from tasuki.services.machines.rows import SavedFrames, save_frames, timer_key
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.machines.status_events import tell_status
+from tasuki.services.machines.throttling import step_within
 from tasuki.store.store import Tx
 from tasuki.store.timers import clear_timers, set_timer
 from tasuki.values.documents import Doc
@@ -194,7 +194,7 @@ def tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[Event])
 
     Saves nothing.
     """
-    outcome = step(run.machine, run.state, event, tx.now)
+    outcome = step_within(setting.transitions, run, event, tx.now)
     run.history += outcome.history
     run.goes_on = run.goes_on or outcome.ready
     if outcome.commands:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tasuki.services.machines.definitions import Definitions
 from tasuki.services.machines.errors import ExecutionLimitExceeded, ThrottlingException
 from tasuki.services.machines.queries import OPEN_COUNT
+from tasuki.services.machines.throttling import Transitions
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.buckets import Bucket
@@ -43,6 +44,9 @@ class Setting:
         self._headroom = 0
         rate = config.quotas.get("start_executions_per_second", 0)
         self._starts = Bucket(config.quotas.get("start_executions_burst", rate), rate) if rate else None
+        rate = config.quotas.get("state_transitions_per_second", 0)
+        burst = config.quotas.get("state_transitions_burst", rate)
+        self.transitions = Transitions(rate, max(burst, 1)) if rate else None
         self.in_hand: list[Run] = []
         """The execution that is being stepped (and what it runs within itself): no other is, until that is done."""
 
