@@ -4,7 +4,6 @@ First the schema of each object, then (`check`) how states hang together; what i
 is refused last. Locations are JSON pointers as AWS writes them, with array places in brackets: `/States/C/Choices[0]/Next`.
 """
 
-import re
 from typing import Any
 
 from tasuki.language.check import check_graph, check_names
@@ -17,6 +16,7 @@ from tasuki.language.states import read_state
 from tasuki.language.variables import check_scopes
 from tasuki.values.documents import loads
 from tasuki.values.errors import MalformedDocument
+from tasuki.values.unreadable import unrecognized
 
 LARGEST_DEFINITION_BYTES = 1_048_576
 
@@ -68,21 +68,16 @@ def _compile(value: dict[str, Any], *, alone: bool = False) -> Machine:
     return machine
 
 
-_WORD = re.compile(r"\s*([A-Za-z_$][\w$]*)")
-
-
 def _unreadable(text: str, reason: str) -> Diagnosis:
     """Say why a text is not JSON: for a text that begins with a bare word in the words of AWS's parser, as recorded."""
-    found = _WORD.match(text)
-    if found is None or found[1] in {"true", "false", "null"}:
+    word = unrecognized(text)
+    if word is None:
         return Diagnosis("INVALID_JSON_DESCRIPTION", reason, "/")
-    before = text[: found.end()]
+    before = text[: word.read]
     column = len(before) - (before.rfind("\n") + 1) + 1
     shown = text if len(text) <= 500 else f'{text[:500]}"[truncated {len(text) - 500} chars]'
     source = f'[Source: (String)"{shown}"; line: {before.count(chr(10)) + 1}, column: {column}]'
-    expected = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
-    message = f"Unrecognized token '{found[1]}': was expecting {expected}\n at {source}"
-    return Diagnosis("INVALID_JSON_DESCRIPTION", message, source)
+    return Diagnosis("INVALID_JSON_DESCRIPTION", f"{word.message}\n at {source}", source)
 
 
 class _Machine:

@@ -7,7 +7,6 @@ from typing import Any
 from tasuki.services.machines.errors import InvalidArn, InvalidName, LabelledArn, TooManyTags
 from tasuki.values.arns import Arn, parse_arn
 from tasuki.values.documents import dumps, loads
-from tasuki.values.errors import MalformedDocument
 from tasuki.values.instant import Instant
 
 NAME_MAX = 80
@@ -17,7 +16,6 @@ LOGGING_OFF = {"level": "OFF", "includeExecutionData": False}
 TRACING_OFF = {"enabled": False}
 
 _FORBIDDEN = re.compile(r"[\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff]")
-_TOKEN = re.compile(r"[A-Za-z0-9_$]+")
 
 
 def check_name(name: str) -> str:
@@ -83,36 +81,6 @@ def merged_tags(tags: list[dict[str, str]], more: list[dict[str, Any]], arn: str
     if len(merged) > TAGS_MAX:
         raise TooManyTags(arn)
     return [{"key": key, "value": value} for key, value in merged.items()]
-
-
-def json_complaint(text: str) -> str | None:
-    """Answer what is wrong with JSON text, in the words AWS uses for the common cases; None if nothing is."""
-    try:
-        loads(text)
-    except MalformedDocument as bad:
-        return _in_aws_words(text) or str(bad)
-    return None
-
-
-def _in_aws_words(text: str) -> str | None:
-    """Say it as AWS's parser does (recorded: sfn_api/test_invalid_start_execution_input)."""
-    stripped = text.lstrip(" \t\r\n")
-    if not stripped:
-        return "Invalid execution input."
-    word = _TOKEN.match(stripped)
-    if word and stripped[0].isalpha() and word[0] not in {"true", "false", "null"}:
-        return (
-            f"Unrecognized token '{word[0]}': was expecting "
-            "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
-        )
-    if stripped[0] == "{":
-        inside = stripped[1:].lstrip(" \t\r\n")
-        if inside and inside[0] not in '"}':
-            return (
-                f"Unexpected character ('{inside[0]}' (code {ord(inside[0])})): "
-                "was expecting double-quote to start field name"
-            )
-    return None
 
 
 def same_settings(stored: str, given: Mapping[str, Any] | None, default: Mapping[str, Any]) -> bool:

@@ -19,7 +19,6 @@ from tasuki.services.machines.model import (
     check_name,
     execution_arn,
     express_arn,
-    json_complaint,
     machine_arn,
     trace_header,
 )
@@ -30,6 +29,7 @@ from tasuki.store.store import Tx
 from tasuki.values.documents import Doc
 from tasuki.values.errors import MalformedDocument
 from tasuki.values.instant import Instant
+from tasuki.values.unreadable import json_complaint
 
 INPUT_BYTES = 262_144
 """The largest input (API model, in bytes of UTF-8)."""

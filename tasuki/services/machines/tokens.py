@@ -10,12 +10,12 @@ from tasuki.engine.events import Event, Heartbeat, TaskFailed, TaskSucceeded
 from tasuki.engine.execution import Frame, Phase
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.errors import InvalidOutput, InvalidToken, TaskTimedOut
-from tasuki.services.machines.model import json_complaint
 from tasuki.services.machines.running import Run, load, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc
 from tasuki.values.operations import Request
+from tasuki.values.unreadable import json_complaint
 
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 

@@ -20,7 +20,7 @@ from tasuki.language.parse import LONE_STATE, parse, parse_state
 from tasuki.services.machines.errors import InvalidDefinition, InvalidExecutionInput, Unsupported, ValidationException
 from tasuki.services.machines.item_readers import Cursor, read_items
 from tasuki.services.machines.mocking import check_result
-from tasuki.services.machines.model import json_complaint, machine_arn, trace_header
+from tasuki.services.machines.model import machine_arn, trace_header
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.setting import Setting
 from tasuki.services.switchboard import ObjectFacts, Switchboard
@@ -28,6 +28,7 @@ from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, dumps, loads
 from tasuki.values.errors import MalformedDocument
 from tasuki.values.operations import Request
+from tasuki.values.unreadable import json_complaint
 
 _ANY_OBJECT = {"Bucket": "given", "Key": "mapItemReaderData"}
 _WITHOUT_MOCK = "[Task, Wait, Pass, Succeed, Fail, Choice]"
