@@ -13,6 +13,7 @@ waiting is not lost. A place that was rung for but not used passes the ring on.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -111,6 +112,7 @@ class Dispatch:
         self._manual_clock = manual_clock
         self._room = in_flight
         self._seats = long_polls
+        self._waiting: Counter[str] = Counter()
 
     async def run(self, action: Action, operation: Operation, request: Request, client: Client) -> dict[str, Any]:
         """Answer a request. Raises what the unit raises, `AccessDenied`, or the service's throttling error."""
@@ -139,14 +141,20 @@ class Dispatch:
             return seen.answer
         if self._seats <= 0:
             raise throttled(action)
+        if seen.crowd is not None and self._waiting[seen.topic] >= seen.crowd.most:
+            raise seen.crowd.refusal()
         # Whoever waits takes a seat, not room: only units count as in flight.
         self._seats -= 1
         self._room += 1
+        self._waiting[seen.topic] += 1
         try:
             return await self._wait(operation, request, client, seen)
         finally:
             self._seats += 1
             self._room -= 1
+            self._waiting[seen.topic] -= 1
+            if not self._waiting[seen.topic]:
+                del self._waiting[seen.topic]
             client.forget()
 
     async def _wait(self, operation: Operation, request: Request, client: Client, seen: NotYet) -> dict[str, Any]:

@@ -43,13 +43,23 @@ class Request:
 class NotYet:
     """A long poll's answer when there is nothing: try again when `topic` rings or at `wake_at`, until `until`.
 
-    `answer` is what to reply when the time is up.
+    `answer` is what to reply when the time is up. Where `crowd` is given, so many may wait on the topic at a time, and
+    whoever is one too many gets its error.
     """
 
     topic: str
     until: Instant
     wake_at: Instant | None
     answer: dict[str, Any]
+    crowd: "Crowd | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How many may wait for the same thing."""
+
+    most: int
+    refusal: Callable[[], Exception]
 
 
 Kind: TypeAlias = Literal["read", "write", "poll"]

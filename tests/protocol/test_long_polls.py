@@ -9,7 +9,8 @@ from typing import Any
 from tasuki.protocol.http import Limits, application
 from tasuki.runtime.bell import Bell
 from tasuki.values.config import Config
-from tasuki.values.operations import NotYet, Operation, Request
+from tasuki.values.errors import DomainError
+from tasuki.values.operations import Crowd, NotYet, Operation, Request
 from tests.protocol.knocking import PORT, Heard, Script, ScriptedStore, StillClock, knocking, make_door, turn, written
 
 URL = "http://127.0.0.1:4566/000000000000/jobs"
@@ -24,11 +25,12 @@ class Shelf:
     messages: list[str] = field(default_factory=list)
     wait_ms: int = 20_000
     wake_at: int | None = None
+    crowd: Crowd | None = None
     looks: int = 0
     claims: int = 0
 
     def not_yet(self) -> NotYet:
-        return NotYet(TOPIC, self.until, self.wake_at, {})
+        return NotYet(TOPIC, self.until, self.wake_at, {}, self.crowd)
 
     def __post_init__(self) -> None:
         self.until = self.clock.now() + self.wait_ms
@@ -277,6 +279,27 @@ def test_more_polls_than_seats_are_throttled() -> None:
         assert (await first).status == 200
         it.put("b")
         assert (await it.poll()).status == 200
+
+    run(story)
+
+
+def test_only_so_many_wait_for_the_same_thing() -> None:
+    class Crowded(DomainError):
+        code = "OverLimit"
+
+    async def story() -> None:
+        it = house()
+        it.shelf.crowd = Crowd(2, lambda: Crowded("too many"))
+        waiting = [it.poll(), it.poll()]
+        await it.until_waiting(2)
+        assert (await it.poll()).headers["x-amzn-query-error"].startswith("OverLimit")
+        it.put("a")
+        assert (await waiting[0]).status == 200
+        third = it.poll()
+        await it.until_waiting(2)
+        it.put("b")
+        it.put("c")
+        assert {(await waiting[1]).status, (await third).status} == {200}
 
     run(story)
 

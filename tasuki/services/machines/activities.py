@@ -16,7 +16,12 @@ from tasuki.engine.execution import Phase
 from tasuki.services.machines import activities_queries as sql
 from tasuki.services.machines.activities_queue import POLL_MS, ActivityRow, find_activity
 from tasuki.services.machines.api import open_token, page_size
-from tasuki.services.machines.errors import ActivityDoesNotExist, ActivityLimitExceeded, ValidationException
+from tasuki.services.machines.errors import (
+    ActivityDoesNotExist,
+    ActivityLimitExceeded,
+    ActivityWorkerLimitExceeded,
+    ValidationException,
+)
 from tasuki.services.machines.model import check_name, merged_tags
 from tasuki.services.machines.running import load, proceed, send
 from tasuki.services.machines.setting import Setting
@@ -24,10 +29,18 @@ from tasuki.store.pages import page_tokens
 from tasuki.store.store import Tx
 from tasuki.values.arns import build_arn
 from tasuki.values.documents import dumps
-from tasuki.values.operations import NotYet, Operation, Operations, Request
+from tasuki.values.operations import Crowd, NotYet, Operation, Operations, Request
 
 PASSED_OVER = 32
 """How many tasks that nobody waits for any more one unit looks at."""
+WORKERS = 1_000
+"""How many GetActivityTask calls may wait for the tasks of one activity (states.md section 9)."""
+_CROWD = Crowd(
+    WORKERS,
+    lambda: ActivityWorkerLimitExceeded(
+        f"The maximum number of workers polling an activity ({WORKERS}) has been reached."
+    ),
+)
 _OWNED_KEY = {"type": "AWS_OWNED_KEY"}
 
 
@@ -131,7 +144,7 @@ def get_activity_task(tx: Tx, request: Request, setting: Setting) -> dict[str, A
 
 
 def _not_yet(tx: Tx, found: ActivityRow) -> NotYet:
-    return NotYet(found.topic, tx.now + POLL_MS, None, {})
+    return NotYet(found.topic, tx.now + POLL_MS, None, {}, _CROWD)
 
 
 def take_task(tx: Tx, setting: Setting, arn: str, worker: str | None) -> tuple[str, str] | None:

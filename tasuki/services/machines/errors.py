@@ -182,6 +182,12 @@ class ActivityLimitExceeded(DomainError):
     code = "ActivityLimitExceeded"
 
 
+class ActivityWorkerLimitExceeded(DomainError):
+    """As many workers ask for an activity's tasks as may."""
+
+    code = "ActivityWorkerLimitExceeded"
+
+
 class ExecutionNotRedrivable(DomainError):
     """An execution that runs, that succeeded, or that ended too long ago."""
 
