@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tasuki.services.machines.definitions import Definitions, digest_of
+from tasuki.services.machines.express_state import pack_standing, unpack_standing
 from tasuki.services.switchboard import Caller, Ending
+from tests.engine.player import Play as Engine
 from tests.services.machines.stubs import PASS, Play, task
 
 
@@ -185,3 +187,27 @@ def test_an_execution_that_cannot_go_on_is_said_and_holds_up_no_other(
     assert play.describe(bad)["status"] == "RUNNING"
     assert "execution 1 could not go on" in caplog.text
     assert "timer machines:1:1 failed" in caplog.text
+
+
+@pytest.mark.parametrize(("count", "status"), [(38, "SUCCEEDED"), (42, "FAILED")])
+def test_variables_count_over_units(play: Play, count: int, status: str) -> None:
+    states: dict[str, Any] = {
+        f"S{n}": {"Type": "Wait", "Seconds": 1, "Assign": {f"v{n}.$": "$.x"}, "Next": f"S{n + 1}"} for n in range(count)
+    }
+    states[f"S{count}"] = {"Type": "Pass", "Result": 0, "End": True}
+    execution = play.start(play.create({"StartAt": "S0", "States": states}), {"x": "x" * 255_000})
+    play.house.advance(minutes=2)
+    seen = play.describe(execution)
+    assert (seen["status"], seen.get("error")) == (status, "States.DataLimitExceeded" if status == "FAILED" else None)
+    assert play.left_over() == {}
+
+
+def test_an_express_execution_counts_its_variables_when_it_is_read() -> None:
+    state = {"StartAt": "A", "States": {"A": {"Type": "Wait", "Seconds": 1, "Assign": {"v": "xyz"}, "Next": "B"}}}
+    state["States"]["B"] = {"Type": "Wait", "Seconds": 1, "End": True}  # type: ignore[index]
+    played = Engine(state).start()
+    played.fire()
+    execution = played.execution
+    execution.frames.get(1)
+    unpack_standing(execution, pack_standing(execution, (), goes_on=False))
+    assert execution.frames.variable_bytes == len('"xyz"')
