@@ -25,8 +25,8 @@ from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.status_events import tell_status
 from tasuki.store.store import Tx
 
-MARKED_AT_ONCE = 500
-REDRIVEN_AT_ONCE = 50
+MARKED_AT_ONCE = 200
+REDRIVEN_AT_ONCE = 20
 _STARTS_ANEW = frozenset({"States.DataLimitExceeded", "States.Runtime"})
 """A Map Run that failed with one of these is not gone on with: another one is started (same page of the guide)."""
 _UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
