@@ -12,7 +12,7 @@ import uvicorn
 
 from tasuki.protocol import wire
 from tasuki.protocol.http import Door, Limits
-from tasuki.protocol.peer import encode, find, uid_of
+from tasuki.protocol.peer import NOBODY, ask, encode, find, read, uid_of
 from tasuki.protocol.wire import settings
 from tasuki.runtime.bell import Bell
 from tasuki.values.config import Config
@@ -396,8 +396,25 @@ def test_the_system_tells_whose_socket_it_is(family: socket.AddressFamily) -> No
         accepted, peer = listener.accept()
         with accepted:
             assert uid_of(peer[:2], listener.getsockname()[:2]) == os.getuid()
+            assert ask(peer[:2], listener.getsockname()[:2]) in {os.getuid(), None}
+            assert read(peer[:2], listener.getsockname()[:2]) == os.getuid()
         assert uid_of(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
         assert client.getsockname()[1] == peer[1]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells whose socket it is")
+def test_who_hangs_up_at_once_does_not_pass_for_root() -> None:
+    """A closed socket has no owner, and the kernel names user 0 for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = socket.create_connection(listener.getsockname())
+        client.sendall(b"POST / HTTP/1.1\r\n")
+        client.close()
+        accepted, peer = listener.accept()
+        with accepted:
+            assert uid_of(peer, listener.getsockname()) == NOBODY
+            assert ask(peer, listener.getsockname()) in {NOBODY, None}
+            assert read(peer, listener.getsockname()) == NOBODY
+            assert not wire._same_user(peer, listener.getsockname())
 
 
 def test_the_systems_table_is_read() -> None:
@@ -405,8 +422,10 @@ def test_the_systems_table_is_read() -> None:
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
         "   0: 0100007F:11D6 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1 1 0\n"
         "   1: 0100007F:D431 0100007F:11D6 01 00000000:00000000 00:00000000 00000000  1001        0 2 1 0\n"
+        "   2: 0100007F:D432 0100007F:11D6 05 00000000:00000000 00:00000000 00000000     0        0 0 1 0\n"
     )
     assert find(table, encode(("127.0.0.1", 0xD431)), encode(("127.0.0.1", 4566))) == 1001
+    assert find(table, encode(("127.0.0.1", 0xD432)), encode(("127.0.0.1", 4566))) == NOBODY
     assert find(table, encode(("127.0.0.1", 1)), encode(("127.0.0.1", 4566))) is None
     assert encode(("::ffff:127.0.0.1", 1)) == encode(("127.0.0.1", 1))
     assert encode(("::1", 1)) == {"00000000000000000000000001000000:0001"}
