@@ -28,6 +28,8 @@ ENDS = {
 _STATE = re.compile(
     r"^(Task|Choice|Map|Parallel|Pass|Wait|Succeed|Fail)State(Entered|Exited|Aborted|Started|Succeeded|Failed)$"
 )
+_ENTERED_AT = re.compile(r"\(entered at the event id #(\d+)\)")
+"""How the cause of a failed expression says where: the event does not follow that of its state."""
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MARKS = {"Entered": ">", "Exited": "<", "Succeeded": "+", "Started": "|"}
 _BAD = ("Failed", "TimedOut", "Aborted")
@@ -71,6 +73,8 @@ class Teller:
     _branches: dict[int, int] = field(default_factory=dict)
     """How many branches each started Parallel state has shown so far."""
     _parallels: set[int] = field(default_factory=set)
+    _open: dict[_Place, str] = field(default_factory=dict)
+    """The Map and Parallel states that have not ended: what ends them follows anything that happened inside."""
     _shown: set[str] = field(default_factory=set)
 
     def said(self, event: Mapping[str, Any]) -> Said:
@@ -96,6 +100,9 @@ class Teller:
         """Answer where an event belongs, and remember where what follows it does."""
         number, before = int(event["id"]), int(event.get("previousEventId", 0))
         earlier = self._places.get(before, _Place())
+        if kind == "EvaluationFailed":
+            place = self._places[number] = self._evaluated(details, earlier)
+            return place
         around, state = earlier.around, str(details.get("name") or earlier.state)
         if kind.startswith("MapIteration"):
             index = int(details.get("index", 0))
@@ -112,14 +119,36 @@ class Teller:
             around = (*around, (earlier.state, branch))
         if kind == "ParallelStateStarted":
             self._parallels.add(number)
-        elif kind in {"ParallelStateSucceeded", "ParallelStateFailed"} and around:
-            around, state = around[:-1], around[-1][0]
+        elif kind.startswith(("Map", "Parallel")) and kind.endswith(("StateSucceeded", "StateFailed")):
+            around, state = self._closed(kind.partition("State")[0], earlier)
         for at, (name, _) in enumerate(around):
             if kind.endswith("StateExited") and name == state:  # it may follow what happened last inside of it
                 around = around[:at]
                 break
         place = self._places[number] = _Place(around, state)
+        if kind in {"MapStateEntered", "ParallelStateEntered"}:
+            self._open[place] = kind.partition("State")[0]
         return place
+
+    def _evaluated(self, details: Mapping[str, Any], earlier: _Place) -> _Place:
+        """Answer the place of the state whose expression failed."""
+        state = str(details.get("state") or earlier.state)
+        if found := _ENTERED_AT.search(str(details.get("cause"))):
+            entered = self._places.get(int(found[1]))
+            if entered is not None and entered.state == state:
+                return entered
+        return _Place(earlier.around, state)
+
+    def _closed(self, kind: str, earlier: _Place) -> tuple[tuple[tuple[str, int], ...], str]:
+        """Answer the innermost open state of a kind around an event, which ends with it."""
+        around, state = earlier.around, earlier.state
+        while self._open.get(_Place(around, state)) != kind:
+            if not around:  # it was closed once, and redriven
+                around, state = earlier.around, earlier.state
+                return (around[:-1], around[-1][0]) if around and kind == "Parallel" else (around, state)
+            around, state = around[:-1], around[-1][0]
+        del self._open[_Place(around, state)]
+        return around, state
 
     def _task(self, details: Mapping[str, Any]) -> str:
         if details.get("error") or details.get("cause"):

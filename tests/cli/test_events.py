@@ -63,6 +63,62 @@ def test_iterations_and_branches_are_named_and_documents_shown_once(tasuki: Comm
     assert any(line.endswith("… (as above)") for line in lines)
 
 
+BAD = {"Type": "Pass", "Output": "{% $nope + 'a' %}", "End": True}
+"""Its expression fails."""
+FINE = {"Type": "Pass", "End": True}
+INNER = {"StartAt": "B", "States": {"B": BAD}}
+TOO = "{% 1 + 'a' %}"
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "told"),
+    [
+        ("first", {"A": BAD}, ["A"]),
+        ("second", {"A": {"Type": "Pass", "Next": "B"}, "B": BAD}, ["B"]),
+        (
+            "in-a-map",
+            {"A": {"Type": "Map", "Items": [1, 2], "ItemProcessor": INNER, "End": True}},
+            ["A[0]/B", "A[0]", "A[1]", "A"],
+        ),
+        ("of-a-map", {"A": {"Type": "Map", "Items": TOO, "ItemProcessor": INNER, "End": True}}, ["A", "A"]),
+        (
+            "in-a-parallel",
+            {
+                "A": {
+                    "Type": "Parallel",
+                    "Branches": [{"StartAt": "L", "States": {"L": FINE}}, INNER],
+                    "End": True,
+                }
+            },
+            ["A[1]/B", "A"],
+        ),
+        (
+            "of-a-parallel",
+            {
+                "A": {
+                    "Type": "Parallel",
+                    "Output": TOO,
+                    "Branches": [{"StartAt": "L", "States": {"L": FINE}}],
+                    "End": True,
+                }
+            },
+            ["A"],
+        ),
+    ],
+)
+def test_a_failed_expression_is_told_of_its_own_state(
+    tasuki: Command, node: OwnNode, name: str, states: dict[str, object], told: list[str]
+) -> None:
+    definition = json.dumps({"QueryLanguage": "JSONata", "StartAt": "A", "States": states})
+    node.reach.client("stepfunctions").create_state_machine(name=f"jsonata-{name}", definition=definition, roleArn=ROLE)
+    arn = tasuki("start", f"jsonata-{name}").stdout.strip()
+    done = tasuki("watch", arn)
+    failed = [line.split()[2] for line in done.stdout.splitlines() if line.split()[1:2] == ["x"]]
+    assert failed[: len(told)] == told
+    looked = tasuki("history", arn).stdout.splitlines()
+    assert [line.split()[3] for line in looked if line.split()[2] == "x"] == failed
+
+
 def test_a_history_that_was_redriven_reads_on(tasuki: Command, node: OwnNode) -> None:
     arn = tasuki("start", "fails").stdout.strip()
     tasuki("watch", arn)
