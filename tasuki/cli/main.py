@@ -40,7 +40,9 @@ Data = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON for programs, one document a line.")]
-Execution = Annotated[str | None, typer.Argument(help="ARN, MACHINE:NAME or name; the latest one if left out.")]
+Execution = Annotated[
+    str | None, typer.Argument(help="ARN, MACHINE:NAME, name, or a machine: its latest. Left out: the latest of all.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -118,7 +120,7 @@ def demo(
 @app.command()
 def start(
     *,
-    machine: Annotated[str, typer.Argument(help="Name or ARN.")],
+    machine: Annotated[str, typer.Argument(help="Name, ARN, MACHINE:ALIAS or MACHINE:VERSION.")],
     text: Annotated[str, typer.Option("--input", "-i", help="JSON, or @FILE.")] = "{}",
     name: Annotated[str | None, typer.Option(help="The execution's name.")] = None,
     follow: Annotated[bool, typer.Option("--watch", "-w", help="Follow it until it ends.")] = False,

@@ -97,6 +97,43 @@ def test_history_as_json_is_what_the_api_says(tasuki: Command, node: OwnNode) ->
     assert "ExecutionSucceeded" not in tasuki("history", arn).stdout, "for people it is SUCCEEDED"
 
 
+@pytest.mark.parametrize("kind", ["STANDARD", "EXPRESS"])
+def test_aliases_and_versions_are_started_and_watched(tasuki: Command, node: OwnNode, kind: str) -> None:
+    name, states = f"aliased-{kind.lower()}", node.reach.client("stepfunctions")
+    definition = json.dumps({"StartAt": "Only", "States": {"Only": {"Type": "Pass", "End": True}}})
+    version = states.create_state_machine(name=name, definition=definition, roleArn=ROLE, type=kind, publish=True)[
+        "stateMachineVersionArn"
+    ]
+    alias = states.create_state_machine_alias(
+        name="live", routingConfiguration=[{"stateMachineVersionArn": version, "weight": 100}]
+    )["stateMachineAliasArn"]
+    for meant in (alias, version, f"{name}:live", f"{name}:1"):
+        done = tasuki("start", meant, "--watch")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1].split()[3] == "SUCCEEDED"
+    if kind == "STANDARD":
+        assert states.describe_execution(executionArn=tasuki("watch", alias).stdout.split()[0])["stateMachineAliasArn"]
+
+
+def test_a_machine_stands_for_its_latest_execution(tasuki: Command, node: OwnNode) -> None:
+    [machine] = [arn for arn in decoded_machines(node) if arn.endswith(":stateMachine:hello")]
+    tasuki("start", "hello", "--watch")
+    latest = tasuki("start", "hello", "--watch").stdout.splitlines()[0]
+    tasuki("start", "fails", "--watch")
+    for meant in ("hello", machine):
+        assert tasuki("watch", meant).stdout.splitlines()[0] == latest
+        assert tasuki("history", meant).returncode == 0
+    express = tasuki("watch", "quick-hello")
+    assert express.returncode == 1
+    assert "keeps no history" in express.stderr
+    node.reach.client("stepfunctions").create_state_machine(
+        name="idle",
+        definition='{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}',
+        roleArn=ROLE,
+    )
+    assert "idle has not been started yet" in tasuki("watch", "idle").stderr
+
+
 def test_input_comes_from_a_file_too(tasuki: Command, tmp_path: Path, node: OwnNode) -> None:
     (tmp_path / "input.json").write_text('{"from": "file"}')
     arn = tasuki("start", "hello", "-i", f"@{tmp_path / 'input.json'}").stdout.strip()
