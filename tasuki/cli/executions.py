@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tasuki.cli import screen
+from tasuki.cli import map_runs, screen
 from tasuki.cli.causes import put_into_words
 from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.events import ENDS, Said, Teller, short, task_of
@@ -79,18 +79,26 @@ def history(reach: Reach, execution: str | None, *, as_json: bool) -> None:
 
 def watch(reach: Reach, execution: str | None, *, as_json: bool, named: bool = False) -> Code:
     """Follow an execution until it ends. Answers `Code.NO` when it did not succeed. `named`: its ARN was printed."""
+    if execution is not None and execution.startswith("arn:") and ":mapRun:" in execution:
+        return map_runs.watch(reach, execution, as_json=as_json)
     arn = execution_arn(reach, execution)
     steady = Steady(reach)
     if not as_json and not named:
         screen.line(arn)
     began = _described(steady, arn)["startDate"]
-    tasks, teller = _Tasks(steady), Teller()
-    for event in follow(steady, arn, tasks.show if not as_json else None):
+    tasks, runs, teller = _Tasks(steady), map_runs.MapRuns(steady), Teller()
+
+    def show() -> None:
+        tasks.show()
+        runs.show()
+
+    for event in follow(steady, arn, show if not as_json else None):
         if as_json:
             screen.show_json(event)
         else:
             screen.line(f"{_seconds(began, event['timestamp'])} {teller.said(event).text}")
             tasks.note(event)
+            runs.note(event)
     return Code.DONE if _described(steady, arn)["status"] == "SUCCEEDED" else Code.NO
 
 
