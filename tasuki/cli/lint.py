@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
-from tasuki.language.lint import Finding, lint
+from tasuki.language.lint import Finding, survey
 
 _STDIN = "-"
 _COLOURS = {"ERROR": "red", "WARNING": "yellow"}
@@ -17,7 +17,8 @@ def check(files: Sequence[str], *, pipe_target: bool, as_json: bool) -> Code:
     """Print every finding about every file; `Code.NO` when there is one."""
     clean = True
     for file in files:
-        findings = lint(_read(file), pipe_target=pipe_target)
+        seen = survey(_read(file), pipe_target=pipe_target)
+        findings = seen.findings
         clean = clean and not findings
         for finding in findings:
             if as_json:
@@ -26,6 +27,8 @@ def check(files: Sequence[str], *, pipe_target: bool, as_json: bool) -> Code:
                 _show(file, finding)
         if not findings and not as_json:
             screen.line(f"{file}: clean")
+        elif not seen.whole and not as_json:
+            screen.line(f"{file}: fix these first; more checks run after")
     return Code.DONE if clean else Code.NO
 
 

@@ -4,13 +4,14 @@ Step Functions checks the names, what is required and the JSON types, and fails 
 service's business. Integrations of services that no room offers are not looked at.
 """
 
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Literal
 
 from tasuki.language.definition import Resource
 from tasuki.language.errors import StatesError
 from tasuki.values.documents import dumps
-from tasuki.values.sdk_shapes import Misfit, read
+from tasuki.values.sdk_shapes import Misfit, read, sdk_name
 from tasuki.values.service_models import Action, service_model
 
 SDK_MODELS = {"sqs": "sqs", "sfn": "stepfunctions", "ecs": "ecs", "pipes": "pipes"}
@@ -34,6 +35,43 @@ def check_parameters(resource: Resource, given: Any, field: Literal["Parameters"
     except Misfit as wrong:
         cause = f"The {field} '{dumps(given)}' could not be used to start the Task: [{wrong}]"
         raise StatesError("States.Runtime", cause) from None
+
+
+def misfit(resource: Resource, given: Any) -> str | None:
+    """Answer what an integration says of parameters it does not take. A null stands for a value that is not known yet."""
+    try:
+        _check(resource, given)
+    except Misfit as wrong:
+        return str(wrong)
+    return None
+
+
+def parameter_names(resource: Resource) -> list[str]:
+    """Answer the names of the parameters that an integration takes; none for one that is not looked at."""
+    plain = None if resource.sdk else _PLAIN.get((resource.service, resource.action))
+    if plain is not None:
+        return sorted(plain[0] | plain[1])
+    action = sdk_action(resource.service, resource.action)
+    return sorted(sdk_name(name) for name in action.input.members) if action is not None else []
+
+
+def unknown_operation(resource: Resource) -> str | None:
+    """Say that one of our services has no operation of this name, and which is nearest; None if it has, or is not ours."""
+    if not resource.sdk or sdk_action(resource.service, resource.action) is not None:
+        return None
+    model = service_model(SDK_MODELS[resource.service]) if resource.service in SDK_MODELS else None
+    if model is None:
+        return None
+    near = nearest(resource.action, [name[:1].lower() + name[1:] for name in model.names()])
+    hint = f" The nearest is aws-sdk:{resource.service}:{near}." if near else ""
+    return f"{model.spec['metadata']['serviceId'].upper()} has no operation {resource.action}.{hint}"
+
+
+def nearest(name: str, names: list[str]) -> str:
+    """Answer the name that a slip of the pen may have meant, or nothing."""
+    by_small = {one.lower(): one for one in names}
+    found = get_close_matches(name.lower(), by_small, n=1, cutoff=0.6)
+    return by_small[found[0]] if found else ""
 
 
 def _check(resource: Resource, given: Any) -> None:

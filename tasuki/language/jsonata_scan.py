@@ -46,12 +46,16 @@ class Words:
     """Why JSONata 2.0.6 cannot parse it: it has no `?:` and `??`."""
     guarded: str
     """The expression with `[(a)..$range_end((a),(b))]` for every `[a..b]`."""
+    called: frozenset[str]
+    """`name` of every `$name(`."""
 
 
 def scan(source: str) -> Words:
     """Read an expression's words."""
     ranges = _Ranges(source)
     variables: set[str] = set()
+    called: set[str] = set()
+    variable = ""
     context: dict[str, None] = {}
     names: dict[str, None] = {}
     of_states: dict[str, None] = {}
@@ -74,7 +78,9 @@ def scan(source: str) -> Words:
             continue
         if kind == "operator":
             ranges.see(text, found.start())
+            called |= {variable} if text == "(" and previous == "variable" else set()
         if kind == "variable":
+            variable = text[1:]
             if len(text) > 1 and text != "$$":
                 variables.add(text[1:])
             else:
@@ -87,7 +93,9 @@ def scan(source: str) -> Words:
             newer = f'The symbol "{text[1]}" cannot be used as a unary operator'
         path = text if text == "$states" else path + text if path + text == "$states." else ""
         previous = text if kind in {"operator", "name"} else str(kind)
-    return Words(frozenset(variables), tuple(context), tuple(names), tuple(of_states), newer, ranges.guarded())
+    return Words(
+        frozenset(variables), tuple(context), tuple(names), tuple(of_states), newer, ranges.guarded(), frozenset(called)
+    )
 
 
 @dataclass(slots=True)

@@ -13,8 +13,11 @@ from tasuki.language.check import blocks_of
 from tasuki.language.definition import Machine
 from tasuki.language.errors import Diagnosis, InvalidDefinition
 from tasuki.language.flow_lint import check_paths
+from tasuki.language.integration_lint import integrations, states_in
+from tasuki.language.jsonata_lint import calls, nearest_function, slips
 from tasuki.language.parse import parse, read_object
 from tasuki.language.payload import escape
+from tasuki.language.refusal_lint import explained
 from tasuki.language.resources import parse_resource
 from tasuki.language.retry import HEARTBEAT_TIMEOUT, matches
 from tasuki.language.shapes import Presence
@@ -32,7 +35,7 @@ _FIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, or will be. `severity` is ERROR when AWS refuses the definition for it."""
+    """One thing that is wrong, or will be. `severity` is ERROR when AWS refuses the definition for it, or the state cannot do its work."""
 
     code: str
     severity: str
@@ -41,15 +44,28 @@ class Finding:
     fix: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What was found, and whether all checks ran: what is refused is not looked at any further."""
+
+    findings: list[Finding]
+    whole: bool
+
+
 def lint(text: str, *, pipe_target: bool = False) -> list[Finding]:
-    """Answer everything there is to say about a definition's text, errors first, each once.
+    """Answer everything there is to say about a definition's text, errors first, each once."""
+    return survey(text, pipe_target=pipe_target).findings
+
+
+def survey(text: str, *, pipe_target: bool = False) -> Survey:
+    """Answer what there is to say, errors first, each once, and whether there may be more behind it.
 
     `pipe_target`: a pipe starts the machine and does not wait for it, so nobody sees an execution fail.
     """
     try:
         machine = parse(text)
     except InvalidDefinition as bad:
-        return [_of_aws(one) for one in bad.diagnoses]
+        return Survey([_refused(text, one) for one in bad.diagnoses], whole=False)
     value = read_object(text)
     found = [_of_aws(one) for one in cautions(value)]
 
@@ -58,12 +74,20 @@ def lint(text: str, *, pipe_target: bool = False) -> list[Finding]:
 
     check_paths(value, tell)
     found.extend(_variables(machine, value))
+    found.extend(Finding(*slip) for slip in (*integrations(value), *slips(value)))
     for pointer, block in blocks_of(value):
         for name, state in block["States"].items():
             found.extend(_of_state(state, f"{pointer}/States/{escape(name)}"))
     if pipe_target:
         found.extend(_unseen(value))
-    return list(dict.fromkeys(found))
+    return Survey(sorted(dict.fromkeys(found), key=lambda one: one.severity != "ERROR"), whole=True)
+
+
+def _refused(text: str, one: Diagnosis) -> Finding:
+    message, fix = explained(text, one)
+    # The parser's long words quote the text, as AWS's location does: for people the root is enough.
+    location = "/" if one.code == "INVALID_JSON_DESCRIPTION" else one.location
+    return Finding(one.code, one.severity, location, message, _FIXES.get(one.code, fix))
 
 
 def _of_aws(one: Diagnosis) -> Finding:
@@ -95,10 +119,15 @@ def _variables(machine: Machine, value: dict[str, Any]) -> Iterator[Finding]:
     """Complain about variables that no state assigns, in its own scope or in one around it."""
     reach = names_in_reach(value)
     anywhere = frozenset[str]().union(*reach.values())
+    called = {at: calls(state) for at, state, language in states_in(value) if language == "JSONata"}
     for pointer, block in blocks_of(value):
         for name in block["States"]:
+            at = f"{pointer}/States/{escape(name)}"
             for variable in machine.references.get(name, ()):
                 if variable in reach[pointer]:
+                    continue
+                if variable not in anywhere and variable in called.get(at, ()):
+                    yield _no_function(at, variable)
                     continue
                 what = f"No state assigns the variable ${variable}"
                 if variable in anywhere:
@@ -106,11 +135,24 @@ def _variables(machine: Machine, value: dict[str, Any]) -> Iterator[Finding]:
                 yield Finding(
                     "VARIABLE_NEVER_ASSIGNED",
                     "WARNING",
-                    f"{pointer}/States/{escape(name)}",
+                    at,
                     f"{what}: the state fails whenever it is read.",
                     "Add it to the Assign of an earlier state, or correct its name. "
                     f"Those that can be seen here: {_listed(reach[pointer])}.",
                 )
+
+
+def _no_function(at: str, name: str) -> Finding:
+    near = nearest_function(name)
+    return Finding(
+        "NO_SUCH_FUNCTION",
+        "WARNING",
+        at,
+        f"There is no such function: ${name}. The state fails with States.QueryEvaluationError when it is called.",
+        f"Did you mean ${near}?"
+        if near
+        else "Use one of JSONata's functions, or bind it: ($f := function($x) { ... }; ...).",
+    )
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -21,7 +21,7 @@ def names_in_reach(value: dict[str, Any]) -> dict[str, frozenset[str]]:
     """Answer the variables that the states of each block can see, by the block's pointer."""
     reach: dict[str, frozenset[str]] = {}
     for pointer, block in blocks_of(value):
-        own = {name for state in block["States"].values() for _, names in _assigns(state) for name in names}
+        own = {name for state in block["States"].values() for _, names in assigns(state) for name in names}
         reach[pointer] = reach.get(pointer, frozenset()) | own
         for name, state in block["States"].items():
             for place, inner in inner_blocks(state):
@@ -38,7 +38,7 @@ def check_scopes(value: dict[str, Any], complaints: Complaints) -> None:
         outer = taken[pointer]
         for name, state in block["States"].items():
             at = f"{pointer}/States/{escape(name)}"
-            for place, names in _assigns(state):
+            for place, names in assigns(state):
                 for variable in sorted(names & outer):
                     message = f"The variable '{variable}' is assigned in an outer scope, and can only be read here"
                     complaints.add(f"{at}/{place}", message)
@@ -58,7 +58,7 @@ def _is_distributed(block: dict[str, Any]) -> bool:
     return bool(block.get("ProcessorConfig", {}).get("Mode") == "DISTRIBUTED")
 
 
-def _assigns(state: dict[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
+def assigns(state: dict[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
     """Go through every Assign of a state: its place, and the names."""
     holders = [("Assign", state)]
     for field in ("Catch", "Choices"):
@@ -81,4 +81,4 @@ def _assigned_before(states: dict[str, Any], name: str) -> frozenset[str]:
         if earlier not in before:
             before.add(earlier)
             todo += comes_from.get(earlier, ())
-    return frozenset(variable for earlier in before for _, names in _assigns(states[earlier]) for variable in names)
+    return frozenset(variable for earlier in before for _, names in assigns(states[earlier]) for variable in names)

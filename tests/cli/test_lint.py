@@ -34,6 +34,17 @@ def test_for_people(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) 
     assert lines[4] == f"{files[1]} /States/A warning NO_FAILURE_NOTICE"
 
 
+def test_a_refused_definition_says_that_more_may_come(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "yaml.json"
+    file.write_text("StartAt: A\nStates: {}\n")
+    assert lint.check([str(file)], pipe_target=False, as_json=False) is Code.NO
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("    This is not JSON: it looks like YAML")
+    assert lines[-1] == f"{file}: fix these first; more checks run after"
+    assert lint.check([str(file)], pipe_target=False, as_json=True) is Code.NO
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def test_for_programs(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert lint.check(files, pipe_target=False, as_json=True) is Code.NO
     (one,) = map(json.loads, capsys.readouterr().out.splitlines())

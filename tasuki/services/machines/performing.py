@@ -10,7 +10,7 @@ from typing import Any
 from tasuki.engine.commands import CancelTask, ScheduleTask
 from tasuki.engine.events import Event, TaskFailed, TaskStarted, TaskSubmitted, TaskSucceeded
 from tasuki.language.definition import Resource
-from tasuki.services.machines.sdk import SdkCall, sdk_call, sdk_refusal, sdk_services
+from tasuki.services.machines.sdk import SdkCall, sdk_call, sdk_refusal, why_not_offered
 from tasuki.services.switchboard import Answer, Caller, Integration, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, dumps
@@ -115,9 +115,7 @@ class Wishes:
 
     def _not_offered(self, resource: Resource) -> tuple[str, str]:
         """Answer error and cause of a service without a room: as of one that cannot be reached, so Catch sees it."""
-        own = [name for name in self._switchboard.integrations if not name.startswith("aws-sdk:")]
-        offered = sorted(own) + sdk_services(self._switchboard)
-        cause = f"The resource {resource.arn} is not offered here. Offered: {', '.join(offered) or 'nothing'}."
+        cause = why_not_offered(self._switchboard, resource)
         prefix = _PREFIXES.get(resource.resource_type) or resource.service.capitalize()
         return f"{prefix}.{_UNREACHED}", cause
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasuki.language.definition import Resource
-from tasuki.language.integration_parameters import SDK_MODELS, sdk_action
+from tasuki.language.integration_parameters import SDK_MODELS, sdk_action, unknown_operation
 from tasuki.services.machines import queries as sql
 from tasuki.services.switchboard import Answer, Caller, Switchboard
 from tasuki.store.store import Tx
@@ -82,6 +82,22 @@ def sdk_services(switchboard: Switchboard) -> list[str]:
     """Answer the services that can be called, by their names in resources."""
     offered = {service for service, _ in switchboard.operations}
     return [f"aws-sdk:{name}:*" for name, model in SDK_MODELS.items() if model in offered]
+
+
+def why_not_offered(switchboard: Switchboard, resource: Resource) -> str:
+    """Say why a resource cannot be called here: a slip in its name, or an operation or service without a room."""
+    slip = unknown_operation(resource)
+    if slip is not None:
+        return f"The resource {resource.arn} does not exist: {slip}"
+    model = SDK_MODELS.get(resource.service) if resource.sdk else None
+    if model is not None:
+        names = sorted(name for service, name in switchboard.operations if service == model)
+        if names:
+            offered = ", ".join(name[:1].lower() + name[1:] for name in names)
+            return f"The resource {resource.arn} is not offered here. Offered of aws-sdk:{resource.service}: {offered}."
+    own = sorted(name for name in switchboard.integrations if not name.startswith("aws-sdk:"))
+    offered = ", ".join(own + sdk_services(switchboard))
+    return f"The resource {resource.arn} is not offered here. Offered: {offered or 'nothing'}."
 
 
 def sdk_refusal(call: SdkCall, no: DomainError, request_id: str) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tasuki.language.integration_lint import OFFERED, OFFERED_OF_ECS
+from tasuki.language.integration_parameters import SDK_MODELS
 from tasuki.services import pipes, queues, tasks
 from tasuki.store.store import Tx
 from tasuki.values.documents import loads
@@ -175,6 +177,26 @@ def test_a_service_without_a_room_fails_the_task_and_can_be_caught(play: Play) -
         machine["States"]["E"] = {"Type": "Pass", "End": True}
         execution = play.start(play.create(machine, prefix))
         assert play.output(execution)["Error"] == f"{prefix}.SdkClientException"
+
+
+def test_a_slip_in_an_operation_s_name_is_called_one(play: Play) -> None:
+    _, cause = failure(play, "sqs:sendMesage", {})
+    assert cause.endswith(
+        f"The resource {SDK}sqs:sendMesage does not exist: SQS has no operation sendMesage. "
+        "The nearest is aws-sdk:sqs:sendMessage."
+    )
+    _, cause = failure(play, "ecs:createService", {"ServiceName": "s"})
+    assert "is not offered here. Offered of aws-sdk:ecs: createCluster, " in cause
+
+
+def test_lint_knows_what_the_rooms_offer(play: Play) -> None:
+    switchboard = play.house.switchboard
+    assert {name for name in switchboard.integrations if not name.startswith("aws-sdk:")} == OFFERED
+    for service in SDK_MODELS.values():
+        model = service_model(service)
+        assert model is not None
+        offered = {name for of, name in switchboard.operations if of == service}
+        assert offered == (OFFERED_OF_ECS if service == "ecs" else set(model.names()))
 
 
 def waiting(url: str) -> dict[str, Any]:
