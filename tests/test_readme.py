@@ -31,13 +31,14 @@ def test_the_lines_and_the_snippet_work_when_pasted(tmp_path: Path) -> None:
     [promised] = re.findall(r"It prints `(.*?)`", README)
     (tmp_path / "snippet.py").write_text(snippet)
     assert [line.split("#")[0].split()[0] for line in lines.splitlines()] == [
-        ".venv/bin/tasuki",
+        "export",
+        "tasuki",
         "eval",
-        ".venv/bin/python",
+        "python",
     ]
-    pasted = lines.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
+    pasted = lines.replace("$PWD/.venv/bin", str(Path(sys.executable).parent))
     pasted = pasted.replace("up --dev &", f"up --dev --port {free_port()} & node=$!;")
-    pasted = re.sub(r"bin/python\b", "bin/python snippet.py", pasted)
+    pasted = re.sub(r"^python\b", "python snippet.py", pasted, flags=re.MULTILINE)
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TASUKI_"))}
     done = subprocess.run(
         ["bash", "-c", f"{pasted}\nkill $node; wait $node"],
