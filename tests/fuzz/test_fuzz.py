@@ -82,11 +82,15 @@ def query(text: str, document: Any) -> None:
         _run({"StartAt": "P", "States": {"P": state}}, document)
 
 
+FAILS_WHEN_IT_RUNS = {"WRONG_PARAMETERS", "NO_EVAL"}
+"""Errors of lint's own: AWS creates such a machine, and the state fails whenever it is entered."""
+
+
 def definition(value: Any, document: Any) -> None:
     """A definition is refused, or runs; lint says so, too."""
     findings = lint(dumps(value), pipe_target=True)
     assert all(isinstance(one, Finding) and one.code and one.message for one in findings)
-    refused = [one.message for one in findings if one.severity == "ERROR"]
+    refused = [one.message for one in findings if one.severity == "ERROR" and one.code not in FAILS_WHEN_IT_RUNS]
     assert bool(refused) == bool(_refusals(parse, value))
     if not refused:
         _run(value, document)
