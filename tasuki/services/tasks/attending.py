@@ -26,8 +26,12 @@ from tasuki.values.documents import dumps, loads
 from tasuki.values.instant import Instant
 
 CLAIMED_AT_ONCE = 32
-MOST_ATTEMPTS = 3
-"""Attempts that never began before a task is given up: the machine cannot start it, whatever the reason."""
+MOST_ATTEMPTS = 20
+"""Attempts that never began before a task is given up: the machine cannot start it, whatever the reason.
+
+Generous, since a node that is killed between claim and start uses one up, and that is not the task's fault: three were
+not enough for a node killed three times within a second (found by the crash test).
+"""
 
 
 def waiting(tx: Tx) -> bool:

@@ -1,9 +1,12 @@
 """A task's life under the manual clock, and every crash in it (ecs.md sections 3, 4, 10; P4)."""
 
+from typing import Any
+
 import pytest
 
 from tasuki.runtime.attendant import Attendant
 from tasuki.services.tasks import queries as sql
+from tasuki.services.tasks.attending import MOST_ATTEMPTS
 from tasuki.services.tasks.stopping import stop
 from tasuki.values.attempts import Launch
 from tests.services.tasks.stage import Died, Stage
@@ -216,7 +219,28 @@ def test_a_machine_that_cannot_start_it_gives_up(stage: Stage, monkeypatch: pyte
     monkeypatch.setattr(type(stage.runner), "start", lambda self, launch: self._never.add(launch.key))
     stopped = stage.task(stage.run("quick"))
     assert stopped["stopCode"] == "TaskFailedToStart"
-    assert "could not be started in 3 attempts" in stopped["stoppedReason"]
+    assert f"could not be started in {MOST_ATTEMPTS} attempts" in stopped["stoppedReason"]
+
+
+def test_a_node_killed_again_and_again_before_a_start_costs_the_task_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each node claims it and dies before it can ask for the start: the fourth one runs it, with its own exit code."""
+    start, starts = type(stage.runner).start, 0
+
+    def dies_first(self: Any, launch: Any) -> None:
+        nonlocal starts
+        starts += 1
+        if starts <= 3:
+            self._never.add(launch.key)
+        else:
+            start(self, launch)
+
+    monkeypatch.setattr(type(stage.runner), "start", dies_first)
+    stopped = stage.task(stage.run("quick"))
+    assert starts == 4
+    assert stopped["stopCode"] == "EssentialContainerExited"
+    assert stopped["containers"][0]["exitCode"] == 0
 
 
 def test_stopped_tasks_are_shown_for_days_and_then_forgotten(stage: Stage) -> None:
