@@ -301,7 +301,9 @@ class SqliteStore:
             writer.execute("RELEASE unit")
 
     def _fail_group(self, group: list[_Waiting[Any]], bad: Exception) -> None:
-        """Nothing of this group is committed: say so to each of them."""
+        """Say to each of a group that it was not kept; where the file itself is broken nobody knows, so the node ends first."""
+        if isinstance(bad, _BROKEN) and not isinstance(bad, apsw.FullError):
+            self._on_fatal(bad)
         if self._writer.in_transaction:
             self._writer.execute("ROLLBACK")
         error: StoreError
@@ -314,8 +316,6 @@ class SqliteStore:
         for waiting in group:
             waiting.error = error
             waiting.release()
-        if isinstance(bad, _BROKEN) and not isinstance(bad, apsw.FullError):
-            self._on_fatal(bad)
 
     # -- the flusher ----------------------------------------------------------------------------------------
 
