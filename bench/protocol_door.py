@@ -62,9 +62,15 @@ class IdleStore:
         """Run the unit at once."""
         return unit(None)
 
-    def look(self, unit: Any) -> Any:
+    async def look(self, unit: Any) -> Any:
         """Run the unit at once."""
         return unit(None)
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    def fail_pending(self) -> None:
+        """Nothing waits."""
 
     def close(self) -> None:
         """Nothing to close."""

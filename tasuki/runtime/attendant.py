@@ -109,7 +109,7 @@ class Attendant:
 
     async def _claim(self) -> bool:
         """Claim what waits. It is on disk before anything happens outside."""
-        if not self._store.look(attending.waiting):
+        if not await self._store.look(attending.waiting):
             return False
         self._to_start.extend(
             await self._store.write(lambda tx: attending.claim(tx, self._setting, self._host, self._boot))
@@ -119,7 +119,7 @@ class Attendant:
     async def _stop(self) -> None:
         """Pass on what is to stop, once; what the runner could not take is asked again."""
         self._unheard = False
-        if self._store.look(attending.stopping):
+        if await self._store.look(attending.stopping):
             for key in await self._store.read(attending.to_stop):
                 if key not in self._asked:
                     if self._runner.stop(key):
@@ -142,7 +142,7 @@ class Attendant:
         self._to_start.popleft()
 
     async def _remove_expired(self) -> None:
-        gone = self._store.look(lambda tx: polls.expired(tx, self._setting))
+        gone = await self._store.look(lambda tx: polls.expired(tx, self._setting))
         if gone:
             for _, name in gone:
                 self._runner.remove(name)

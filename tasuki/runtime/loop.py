@@ -53,7 +53,7 @@ class PollDuty:
 
     async def round(self) -> Instant | None:
         """Look, then run as many rounds in one commit as there lately was work for."""
-        due = self._store.look(self._poll.look)
+        due = await self._store.look(self._poll.look)
         if due is None or due > self._clock.now():
             self._width = 1
             return due
@@ -78,10 +78,10 @@ class TimerDuty:
 
     async def round(self) -> Instant | None:
         """Fire what is due, up to a bound; answer the next instant."""
-        due = self._store.look(timers.next_due)
+        due = await self._store.look(timers.next_due)
         if due is None or due > self._clock.now():
             return due
-        waiting = self._store.look(lambda tx: timers.due(tx, TIMERS_AT_ONCE))
+        waiting = await self._store.look(lambda tx: timers.due(tx, TIMERS_AT_ONCE))
         results = await asyncio.gather(*(self._fire(room, key) for room, key in waiting), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,20 +17,22 @@ import uvicorn
 import uvloop
 
 from tasuki.protocol import wire
-from tasuki.protocol.http import Door
+from tasuki.protocol.http import Door, Found
 from tasuki.runners.process import ProcessRunner
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
-from tasuki.runtime.clock import SystemClock, WallClock
+from tasuki.runtime.clock import WallClock
 from tasuki.runtime.credentials import owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
+from tasuki.runtime.opening import open_store
 from tasuki.services import handovers, machines, pipes, queues, tasks
 from tasuki.services.switchboard import Switchboard
-from tasuki.store.sqlite import SqliteStore
+from tasuki.store.store import Store
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
 from tasuki.values.documents import dumps
 from tasuki.values.errors import ConfigError
+from tasuki.values.instant import Clock
 from tasuki.values.operations import Operations, Principal
 
 if TYPE_CHECKING:
@@ -48,26 +50,36 @@ class Node:
     """A built house, ready to be served."""
 
     config: Config
-    store: SqliteStore
+    store: Store
     bell: Bell
     loop: Loop
     door: Door
     attendant: Attendant
 
 
-def build(config: Config) -> Node:
-    """Join everything. Raises `ConfigError`, `StoreBusy`, `StoreNewer` or an OSError that names its file."""
+async def build(config: Config) -> Node:
+    """Join everything. Raises `ConfigError`, a `StoreError` (busy, newer, not reached) or an OSError that names its file."""
     prepare_folder(config.data)
-    clock, real_clock, chance, bell = SystemClock(), SystemClock(), Chance.system(), Bell()
+    chance, bell = Chance.system(), Bell()
+    owner_key(config)  # before anything else is made: it may be refused
+    store, clock = open_store(config, chance=chance, on_ring=bell.ring)
+    try:
+        await store.open()
+        return await _join(config, store, bell, clock, chance)
+    except BaseException:
+        store.close()
+        raise
+
+
+async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: Chance) -> Node:
     key, secret = owner_key(config)
-    store = SqliteStore(config.data / "tasuki.db", clock=clock, real_clock=real_clock, chance=chance, on_ring=bell.ring)
     switchboard = Switchboard()
     rooms: dict[str, Room] = {room.name: room for room in (make(config, switchboard) for make in ROOMS)}
     switchboard.connect(rooms.values())
     switchboard.url = url_of(config.host, config.port)
     owner = Principal(key)
 
-    def credential(access_key: str) -> tuple[str, Principal] | None:
+    def credential(access_key: str) -> Found | Awaitable[Found]:
         if access_key == key:
             return secret, owner
         return store.look(lambda tx: switchboard.credential(tx, access_key))
@@ -86,7 +98,7 @@ def build(config: Config) -> Node:
         chance=chance,
         credential=credential,
     )
-    runner = ProcessRunner(config.data / "tasks", store.look(house_id))
+    runner = ProcessRunner(config.data / "tasks", await store.look(house_id))
     attendant = Attendant(store=store, runner=runner, bell=bell, config=config, switchboard=switchboard, clock=clock)
     duties: list[Duty] = [TimerDuty(rooms, store, clock), attendant]
     duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
@@ -104,18 +116,17 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
     listener = listen(config)
     host, port = listener.getsockname()[:2]
     config = replace(config, port=port)
-    try:
-        node = build(config)
-    except BaseException:
-        listener.close()
-        raise
     url = url_of(host, port)
     try:
-        with announced(config, url), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_serve(node, listener, lambda: on_ready(url)))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            node = runner.run(build(config))
+            try:
+                with announced(config, url):
+                    return runner.run(_serve(node, listener, lambda: on_ready(url)))
+            finally:
+                node.store.close()
     finally:
         listener.close()
-        node.store.close()
 
 
 async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], None]) -> int:

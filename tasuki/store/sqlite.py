@@ -59,7 +59,9 @@ _BROKEN = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NotADBError)
 class SqliteTx:
     """A unit's view of the one writer (or of a reader)."""
 
-    __slots__ = ("_connection", "_execute", "chance", "now", "real_now", "rings")
+    __slots__ = ("_connection", "_execute", "chance", "notes", "now", "real_now", "rings")
+
+    stripe = 0
 
     def __init__(self, connection: apsw.Connection, now: Instant, real_now: Instant, chance: Chance) -> None:
         self._connection = connection
@@ -67,6 +69,7 @@ class SqliteTx:
         self.now = now
         self.real_now = real_now
         self.chance = chance
+        self.notes: dict[str, Any] = {}
         self.rings: list[tuple[str, int]] = []
 
     def all(self, sql: str, params: Params = ()) -> list[Row]:
@@ -86,6 +89,12 @@ class SqliteTx:
     def many(self, sql: str, rows: Sequence[Params]) -> None:
         """Run one statement for each of `rows`."""
         self._connection.executemany(sql, rows)
+
+    def lock(self, sql: str, params: Params = ()) -> None:
+        """Do nothing: there is nobody to keep away."""
+
+    def alone(self) -> None:
+        """Do nothing: it is."""
 
     def ring(self, topic: str, times: int = 1) -> None:
         """Ring the bell for `topic` after the commit."""
@@ -163,6 +172,9 @@ class SqliteStore:
 
     # -- the outer face -------------------------------------------------------------------------------------
 
+    async def open(self) -> None:
+        """Do nothing: the file is open since the store was made."""
+
     async def write(self, unit: Unit[T]) -> T:
         """Run a unit in the next group; answer after its commit is on disk."""
         if self._stopping:
@@ -176,7 +188,7 @@ class SqliteStore:
 
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit on a snapshot; answer when all that it could have seen is on disk."""
-        result = self.look(unit)
+        result = self._look(unit)
         if self._flushing:
             waiting: _Waiting[T] = _Waiting(unit, asyncio.get_running_loop().create_future())
             waiting.result = result
@@ -184,8 +196,11 @@ class SqliteStore:
             return await waiting.future
         return result
 
-    def look(self, unit: Unit[T]) -> T:
+    async def look(self, unit: Unit[T]) -> T:
         """Run a unit on a snapshot, at once, without waiting for a flush (for decisions, never for replies)."""
+        return self._look(unit)
+
+    def _look(self, unit: Unit[T]) -> T:
         tx = SqliteTx(self._reader, self._clock.now(), self._real_clock.now(), self._chance)
         if self._reader is self._writer:
             return unit(tx)

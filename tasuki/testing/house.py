@@ -46,18 +46,19 @@ class House:
         config: Config | None = None,
         seed: int = 0,
         clock: ManualClock | None = None,
-        store: Callable[["House"], SqliteStore] | None = None,
+        store: Callable[["House"], Store] | None = None,
     ) -> None:
         self.config = config or Config(data=Path(), dev=True)
         self.clock = clock or ManualClock()
         self.chance = Chance.seeded(seed)
         self.bell = Bell()
         self._loop = asyncio.new_event_loop()
-        self.store = (
+        self.store: Store = (
             store(self)
             if store is not None
             else SqliteStore(None, clock=self.clock, real_clock=self.clock, chance=self.chance, on_ring=self.bell.ring)
         )
+        self._run(self.store.open())
         self.switchboard = Switchboard()
         self.rooms = {room.name: room for room in (build(self.config, self.switchboard) for build in builders)}
         self.switchboard.connect(self.rooms.values())
@@ -98,6 +99,10 @@ class House:
         """Run a unit of the test's own."""
         return self._run(self.store.write(unit))
 
+    def look(self, unit: Unit[T]) -> T:
+        """Run a unit of the test's own that only reads."""
+        return self._run(self.store.look(unit))
+
     def drain(self) -> Instant | None:
         """Let everybody do what there is to do now; answer the next instant at which there will be something."""
         return self._run(self._duties.drain())
@@ -127,7 +132,8 @@ class House:
         if operation.kind == "read":
             answer = await self.store.read(unit)
         else:
-            nothing = operation.look(_snapshot(self.store), request) if operation.look is not None else None
+            look = operation.look
+            nothing = await self.store.look(lambda tx: look(tx, request)) if look is not None else None
             answer = nothing if nothing is not None else await self.store.write(unit)
         return answer.answer if isinstance(answer, NotYet) else answer
 
@@ -139,8 +145,3 @@ class House:
 
     def __exit__(self, kind: type[BaseException] | None, bad: BaseException | None, at: TracebackType | None) -> None:
         self.close()
-
-
-def _snapshot(store: Store) -> Any:
-    """Answer a Tx to look through once (the store in memory has one connection)."""
-    return store.look(lambda tx: tx)

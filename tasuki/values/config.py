@@ -80,6 +80,8 @@ class Config:
     port: int = 4566
     dev: bool = False
     clock: Literal["real", "manual"] = "real"
+    store: str | None = None
+    """`postgresql://user@host/database`, or None: a SQLite file in the data directory."""
     account: str = "000000000000"
     region: str = "us-east-1"
     memory_mib: int | None = None

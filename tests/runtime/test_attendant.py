@@ -45,7 +45,7 @@ class Node:
         )
         switchboard = Switchboard()
         self.room = tasks.room(self.config, switchboard)
-        self.runner = ProcessRunner(folder / "tasks", self.store.look(house_id))
+        self.runner = ProcessRunner(folder / "tasks", asyncio.run(self.store.look(house_id)))
         self.attendant = Attendant(
             store=self.store,
             runner=self.runner,
@@ -80,7 +80,7 @@ class Node:
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[Node]:
     """Serve a node, and drop it at the end without a word to its tasks."""
-    node = Node(folder)
+    node = await asyncio.to_thread(Node, folder)
     serving = asyncio.create_task(node.loop.serve())
     try:
         yield node

@@ -1,12 +1,15 @@
 """Every backend that must keep the store's contract. PostgreSQL joins this list; the tests stay as they are."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasuki.store.sqlite import SqliteStore
+from tasuki.store.store import Store, T, Unit
 from tasuki.testing import ManualClock
 from tasuki.values.chance import Chance
 
@@ -15,10 +18,27 @@ from tasuki.values.chance import Chance
 class Opened:
     """A store with the clocks and bells that a test holds."""
 
-    store: SqliteStore
+    store: Store
     clock: ManualClock
     real_clock: ManualClock
     rings: list[tuple[str, int]] = field(default_factory=list)
+    loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, play: Coroutine[Any, Any, T]) -> T:
+        """Play something in the store's own loop."""
+        if self.loop is None:
+            self.loop = asyncio.new_event_loop()
+        return self.loop.run_until_complete(play)
+
+    def look(self, unit: Unit[T]) -> T:
+        """Look once."""
+        return self.run(self.store.look(unit))
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.store.close()
+        if self.loop is not None:
+            self.loop.close()
 
 
 Open = Callable[[], Opened]
@@ -41,4 +61,4 @@ def open_sqlite(path: Path | None) -> Opened:
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
     one = open_sqlite(tmp_path / "tasuki.db" if request.param == "sqlite file" else None)
     yield one
-    one.store.close()
+    one.close()

@@ -27,9 +27,9 @@ def test_a_unit_answers_and_is_seen_by_the_next_reader(opened: Opened) -> None:
     async def play() -> None:
         assert await opened.store.write(put("k1", "one")) == "k1"
         assert await opened.store.read(lambda tx: tx.one(GET, ("k1",))) == ("one",)
-        assert opened.store.look(lambda tx: tx.one(GET, ("k1",))) == ("one",)
+        assert await opened.store.look(lambda tx: tx.one(GET, ("k1",))) == ("one",)
 
-    asyncio.run(play())
+    opened.run(play())
 
 
 def test_units_of_one_group_see_those_before_them(opened: Opened) -> None:
@@ -42,7 +42,7 @@ def test_units_of_one_group_see_those_before_them(opened: Opened) -> None:
 
         return await asyncio.gather(*(opened.store.write(unit) for _ in range(50)))
 
-    assert asyncio.run(play()) == list(range(50))
+    assert opened.run(play()) == list(range(50))
 
 
 def test_a_failing_unit_rolls_back_alone(opened: Opened) -> None:
@@ -58,10 +58,10 @@ def test_a_failing_unit_rolls_back_alone(opened: Opened) -> None:
             return_exceptions=True,
         )
 
-    first, second, third = asyncio.run(play())
+    first, second, third = opened.run(play())
     assert (first, third) == ("k1", "k2")
     assert isinstance(second, ValueError)
-    assert opened.store.look(lambda tx: tx.all("SELECT name FROM house WHERE name LIKE 'k%' ORDER BY name")) == [
+    assert opened.look(lambda tx: tx.all("SELECT name FROM house WHERE name LIKE 'k%' ORDER BY name")) == [
         ("k1",),
         ("k2",),
     ]
@@ -76,7 +76,7 @@ def test_a_broken_constraint_rolls_back_that_unit_alone(opened: Opened) -> None:
             return_exceptions=True,
         )
 
-    first, second, third = asyncio.run(play())
+    first, second, third = opened.run(play())
     assert (first, third) == ("k1", "k2")
     assert isinstance(second, Exception)
 
@@ -94,7 +94,7 @@ def test_bells_ring_after_the_commit_and_only_for_what_was_committed(opened: Ope
     async def play() -> None:
         await asyncio.gather(opened.store.write(bad), opened.store.write(good), return_exceptions=True)
 
-    asyncio.run(play())
+    opened.run(play())
     assert opened.rings == [("good", 3)]
 
 
@@ -104,7 +104,7 @@ def test_time_stands_still_within_a_unit_and_the_two_times_are_apart(opened: Ope
     async def play() -> tuple[int, int]:
         return await opened.store.write(lambda tx: (tx.now, tx.real_now))
 
-    now, real_now = asyncio.run(play())
+    now, real_now = opened.run(play())
     assert (now, real_now) == (opened.clock.now(), opened.real_clock.now())
     assert now != real_now
 
@@ -116,8 +116,8 @@ def test_a_caller_that_goes_away_does_not_undo_its_unit(opened: Opened) -> None:
         task.cancel()
         await opened.store.write(put("k2"))
 
-    asyncio.run(play())
-    assert opened.store.look(lambda tx: tx.one(COUNT)) == (2,)
+    opened.run(play())
+    assert opened.look(lambda tx: tx.one(COUNT)) == (2,)
 
 
 def test_a_store_that_closes_refuses_the_units_that_have_not_run_and_all_later_ones(opened: Opened) -> None:
@@ -131,8 +131,8 @@ def test_a_store_that_closes_refuses_the_units_that_have_not_run_and_all_later_o
         with pytest.raises(StoreError, match="stopping"):
             await opened.store.write(put("k3"))
 
-    asyncio.run(play())
-    assert opened.store.look(lambda tx: tx.one(COUNT)) == (1,)
+    opened.run(play())
+    assert opened.look(lambda tx: tx.one(COUNT)) == (1,)
 
 
 def test_timers_fire_in_order_once_and_can_be_moved(opened: Opened) -> None:
@@ -141,18 +141,18 @@ def test_timers_fire_in_order_once_and_can_be_moved(opened: Opened) -> None:
         await write(lambda tx: timers.set_timer(tx, "room", "b", now + 2_000))
         await write(lambda tx: timers.set_timer(tx, "room", "a", now + 1_000))
         await write(lambda tx: timers.set_timer(tx, "room", "b", now + 3_000))
-        assert opened.store.look(timers.next_due) == now + 1_000
+        assert await opened.store.look(timers.next_due) == now + 1_000
         assert not await write(lambda tx: timers.claim(tx, "room", "a"))
         opened.clock.set(now + 3_000)
-        assert opened.store.look(lambda tx: timers.due(tx, 10)) == [("room", "a"), ("room", "b")]
+        assert await opened.store.look(lambda tx: timers.due(tx, 10)) == [("room", "a"), ("room", "b")]
         assert await write(lambda tx: timers.claim(tx, "room", "a"))
         assert not await write(lambda tx: timers.claim(tx, "room", "a"))
         await write(lambda tx: timers.postpone(tx, "room", "b", tx.now + 500))
-        assert opened.store.look(timers.next_due) == now + 3_500
+        assert await opened.store.look(timers.next_due) == now + 3_500
         await write(lambda tx: timers.clear_timer(tx, "room", "b"))
-        assert opened.store.look(timers.next_due) is None
+        assert await opened.store.look(timers.next_due) is None
 
-    asyncio.run(play())
+    opened.run(play())
 
 
 def test_a_lease_is_held_by_one_renewed_by_its_holder_and_free_after_its_time(opened: Opened) -> None:
@@ -171,4 +171,4 @@ def test_a_lease_is_held_by_one_renewed_by_its_holder_and_free_after_its_time(op
         await write(lambda tx: leases.release(tx, "room", "k", "one"))
         assert await write(lambda tx: leases.holds(tx, "room", "k", "two"))
 
-    asyncio.run(play())
+    opened.run(play())

@@ -20,25 +20,31 @@ from tests.store.conftest import open_sqlite
 from tests.store.test_contract import COUNT, GET, put
 
 
+def sqlite_at(path: Path) -> SqliteStore:
+    store = open_sqlite(path).store
+    assert isinstance(store, SqliteStore)
+    return store
+
+
 def test_what_was_written_is_there_after_opening_again(tmp_path: Path) -> None:
-    one = open_sqlite(tmp_path / "t.db").store
+    one = sqlite_at(tmp_path / "t.db")
     asyncio.run(one.write(put("k1", "kept")))
     one.close()
-    two = open_sqlite(tmp_path / "t.db").store
-    assert two.look(lambda tx: tx.one(GET, ("k1",))) == ("kept",)
+    two = sqlite_at(tmp_path / "t.db")
+    assert asyncio.run(two.look(lambda tx: tx.one(GET, ("k1",)))) == ("kept",)
     two.close()
 
 
 def test_a_second_node_on_the_same_file_is_refused(tmp_path: Path) -> None:
-    one = open_sqlite(tmp_path / "t.db").store
+    one = sqlite_at(tmp_path / "t.db")
     with pytest.raises(StoreBusy, match="Another node is running"):
         open_sqlite(tmp_path / "t.db")
     one.close()
-    open_sqlite(tmp_path / "t.db").store.close()
+    sqlite_at(tmp_path / "t.db").close()
 
 
 def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    open_sqlite(tmp_path / "t.db").store.close()
+    sqlite_at(tmp_path / "t.db").close()
     raw = apsw.Connection(str(tmp_path / "t.db"))
     raw.pragma("user_version", migrations()[-1][0] + 1)
     raw.close()
@@ -93,7 +99,7 @@ def test_a_reply_waits_for_the_flush_and_so_does_a_read_of_what_is_not_flushed_y
         writing = asyncio.ensure_future(store.write(put("k1", "one")))
         for _ in range(10):
             await asyncio.sleep(0)
-        assert store.look(lambda tx: tx.one(COUNT)) == (1,)  # committed
+        assert await store.look(lambda tx: tx.one(COUNT)) == (1,)  # committed
         reading = asyncio.ensure_future(store.read(lambda tx: tx.one(COUNT)))
         for _ in range(10):
             await asyncio.sleep(0)
@@ -154,7 +160,7 @@ def test_a_failed_flush_acknowledges_nothing_and_is_fatal(tmp_path: Path) -> Non
 
 
 def test_a_full_disk_fails_the_group_clearly_loses_nothing_and_heals(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "t.db").store
+    store = sqlite_at(tmp_path / "t.db")
     asyncio.run(store.write(put("k0")))
     store.limit_pages(1)  # as full as a disk can be
 
@@ -166,14 +172,14 @@ def test_a_full_disk_fails_the_group_clearly_loses_nothing_and_heals(tmp_path: P
 
     answers = asyncio.run(play())
     assert all(isinstance(answer, StoreFull) for answer in answers), answers
-    assert store.look(lambda tx: tx.one(COUNT)) == (1,)
+    assert asyncio.run(store.look(lambda tx: tx.one(COUNT))) == (1,)
     store.limit_pages(None)
     assert asyncio.run(play()) == ["k1", "k2", "k3"]
     store.close()
 
 
 def test_the_log_is_copied_into_the_file_and_does_not_grow_without_bound(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "t.db").store
+    store = sqlite_at(tmp_path / "t.db")
     blob = "x" * 40_000
 
     async def play() -> None:
@@ -220,7 +226,7 @@ def big_units(store: SqliteStore, count: int, name: str = "k") -> None:
 
 
 def test_a_disk_too_full_to_copy_the_log_into_the_file_stops_no_reply(tmp_path: Path) -> None:
-    store = open_sqlite(tmp_path / "t.db").store
+    store = sqlite_at(tmp_path / "t.db")
     ours, full = store._checkpointer, Copier(apsw.FullError(), apsw.FullError())
     store._checkpointer = full  # type: ignore[assignment]
     big_units(store, 8)
@@ -248,7 +254,7 @@ def test_a_disk_that_fails_while_the_log_is_copied_ends_the_node(tmp_path: Path)
 
 def test_another_program_that_reads_the_file_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_file, "BUSY_MS", 20_000)  # whoever waits for it once is past the bound of `big_units`
-    store = open_sqlite(tmp_path / "t.db").store
+    store = sqlite_at(tmp_path / "t.db")
     other = apsw.Connection(str(tmp_path / "t.db"))
     other.execute("BEGIN")
     other.execute(COUNT)

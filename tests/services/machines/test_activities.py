@@ -71,13 +71,13 @@ def test_a_worker_waits_a_minute(play: Play) -> None:
     )
     look = operation.look
     assert look is not None
-    waiting = play.house.store.look(lambda tx: look(tx, request))
+    waiting = play.house.look(lambda tx: look(tx, request))
     assert isinstance(waiting, NotYet)
     assert (waiting.until, waiting.answer) == (play.house.now + 60_000, {})
     execution = play.run(of_activity(arn))
-    assert play.house.store.look(lambda tx: look(tx, request)) is None
+    assert play.house.look(lambda tx: look(tx, request)) is None
     play.call("StopExecution", executionArn=execution)
-    assert play.house.store.look(lambda tx: look(tx, request)) is not None
+    assert play.house.look(lambda tx: look(tx, request)) is not None
 
 
 def test_an_activity_that_is_missing_fails_the_state(play: Play) -> None:

@@ -14,6 +14,7 @@ from tasuki.services.queues.errors import (
     QueueDeletedRecently,
     QueueDoesNotExist,
 )
+from tasuki.store.sqlite import SqliteStore
 from tasuki.testing import House
 from tasuki.values.config import Config
 from tasuki.values.operations import NotYet, Principal, Request
@@ -179,15 +180,19 @@ def test_an_empty_receive_writes_nothing(desk: Desk) -> None:
     url = desk.create()
     desk.send(url)
     desk.receive(url)
-    before = desk.house.store._writer.total_changes()
+    store = desk.house.store
+    assert isinstance(store, SqliteStore)
+    before = store._writer.total_changes()
     for _ in range(5):
         assert desk.receive(url) == []
-    assert desk.house.store._writer.total_changes() == before
+    assert store._writer.total_changes() == before
 
 
 def test_the_bell_rings_for_as_many_as_can_be_served(desk: Desk) -> None:
     rings: list[tuple[str, int]] = []
-    desk.house.store._on_ring = lambda topic, times: rings.append((topic, times))
+    store = desk.house.store
+    assert isinstance(store, SqliteStore)
+    store._on_ring = lambda topic, times: rings.append((topic, times))
     url = desk.create(VisibilityTimeout=30)
     rings.clear()
     entries = [{"Id": str(i), "MessageBody": "x"} for i in range(3)]

@@ -1,0 +1,28 @@
+"""Which store a node lives in, and the clocks that belong to it."""
+
+from collections.abc import Callable
+
+from tasuki.runtime.clock import SystemClock
+from tasuki.store.sqlite import SqliteStore
+from tasuki.store.store import Store
+from tasuki.values.chance import Chance
+from tasuki.values.config import Config
+from tasuki.values.instant import Clock
+
+Ring = Callable[[str, int], None]
+
+
+def open_store(config: Config, *, chance: Chance, on_ring: Ring) -> tuple[Store, Clock]:
+    """Answer the store that the configuration names, and the clock that its house goes by.
+
+    SQLite lives in the data directory and goes by this machine's clock. PostgreSQL's own clock is the time of all its nodes.
+    Raises a `StoreError` with a sentence that says what to do.
+    """
+    if config.store is None:
+        clock, real_clock = SystemClock(), SystemClock()
+        path = config.data / "tasuki.db"
+        return SqliteStore(path, clock=clock, real_clock=real_clock, chance=chance, on_ring=on_ring), clock
+    from tasuki.store.postgres import PostgresStore  # its driver is loaded only where it is used
+
+    store = PostgresStore(config.store, chance=chance, on_ring=on_ring)
+    return store, store.clock

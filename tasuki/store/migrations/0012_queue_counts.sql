@@ -1,0 +1,1 @@
+-- The queues room: counters that many nodes add to.

@@ -1,0 +1,1 @@
+-- The machines room: turns that many nodes take.

@@ -1,0 +1,1 @@
+-- The nodes of the house, and which of them holds a task.

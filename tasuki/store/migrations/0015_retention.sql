@@ -1,0 +1,1 @@
+-- What is forgotten when its time is over.
