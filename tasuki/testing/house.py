@@ -64,8 +64,8 @@ class House:
         self.switchboard.connect(self.rooms.values())
         polls = [PollDuty(poll, self.store, self.clock) for room in self.rooms.values() for poll in room.polls]
         extra = [build(self) for build in duties]
-        served: list[Duty] = [TimerDuty(self.rooms, self.store, self.clock), *polls, *extra]
-        self._duties = Loop(served, self.bell, self.clock, movable=True)
+        self.duties: list[Duty] = [TimerDuty(self.rooms, self.store, self.clock), *polls, *extra]
+        self._duties = Loop(self.duties, self.bell, self.clock, movable=True)
 
     # -- what a test says ---------------------------------------------------------------------------------
 
