@@ -24,6 +24,7 @@ from tasuki.services.machines.express_api import start_sync_execution
 from tasuki.services.machines.express_call import StartSyncCall
 from tasuki.services.machines.listing import list_executions
 from tasuki.services.machines.map_runs import TOPIC
+from tasuki.services.machines.retention import Retention
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.room import Poll, Room
 from tasuki.services.switchboard import Switchboard
@@ -90,6 +91,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
                 width=AT_ONCE,
             ),
             Poll(name=TOPIC, topics=(TOPIC,), look=map_turns.look, run=map_turns.serve, width=MAPS_AT_ONCE),
+            Retention(setting).poll(),
         ),
         on_timer=lambda tx, key: polls.fire(tx, setting, key),
     )

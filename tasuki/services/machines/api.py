@@ -32,7 +32,6 @@ from tasuki.services.machines.model import (
     parse_machine_arn,
     same_settings,
 )
-from tasuki.services.machines.retention import begin_retention
 from tasuki.services.machines.revisions import drop_versions, find_version, publish
 from tasuki.services.machines.setting import Setting
 from tasuki.store.pages import page_tokens
@@ -113,8 +112,6 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
         raise StateMachineLimitExceeded(
             f"The maximum number of state machines ({setting.state_machines}) has been reached."
         )
-    if count is None or count[0] == 0:
-        begin_retention(tx)
     row = tx.one(sql.ADD_MACHINE, (request.account, request.region, name, kind, tx.now, dumps(tags)))
     assert row is not None
     settings = encode_settings(logging, LOGGING_OFF), encode_settings(tracing, TRACING_OFF)

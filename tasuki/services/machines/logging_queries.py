@@ -4,8 +4,3 @@
 ADD_LOGGED = "INSERT INTO logged (log_group, at, body) VALUES (?, ?, ?)"
 # A page of a log group's chunks, in the order in which they were written.
 LOGGED = "SELECT id, body FROM logged WHERE log_group = ? AND id > ? ORDER BY id LIMIT ?"
-# Forget the oldest; the newest stays, so that no id is given twice.
-FORGET_LOGGED = (
-    "DELETE FROM logged WHERE id IN (SELECT id FROM logged WHERE id < (SELECT max(id) FROM logged) "
-    "ORDER BY id LIMIT ?) AND at <= ?"
-)

@@ -5,7 +5,7 @@ A chunk is a row: all that one unit of one execution logs, as a MessagePack list
     [1, execution ARN, redrive count, [[id, type, previous, at, details as JSON text], ...]]
 
 A record has the shape that AWS writes into log groups (recorded: logs/*): its numbers are texts. Kept for
-`quotas.log_days` days (14), then forgotten in slices.
+`quotas.log_days` days (14), then forgotten in slices (retention.py).
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,11 @@ from typing import Any
 from tasuki.engine.history import HistoryEvent
 from tasuki.services.machines.events import details_member, shown_event
 from tasuki.services.machines.logging_levels import Logging, logging_of
-from tasuki.services.machines.logging_queries import ADD_LOGGED, FORGET_LOGGED, LOGGED
-from tasuki.services.machines.setting import ROOM, Setting
+from tasuki.services.machines.logging_queries import ADD_LOGGED, LOGGED
 from tasuki.store.store import Tx
-from tasuki.store.timers import set_timer
 from tasuki.values.documents import dumps, loads, pack, unpack
 from tasuki.values.errors import StoreNewer
-from tasuki.values.instant import DAY
 
-LOG_DAYS = 14
-OWNER = "logs"
-SLICE = 1_000
-"""Chunks forgotten in one unit."""
 _VERSION = 1
 
 
@@ -73,10 +66,3 @@ def _records(body: bytes) -> list[dict[str, Any]]:
         }
         for number, kind, previous, at, details in rows
     ]
-
-
-def forget_logged(tx: Tx, setting: Setting) -> None:
-    """Forget the oldest chunks; at once again when there are more than a slice of them."""
-    kept_ms = setting.config.quotas.get("log_days", LOG_DAYS) * DAY
-    if tx.run(FORGET_LOGGED, (SLICE, tx.now - kept_ms)) == SLICE:
-        set_timer(tx, ROOM, f"{OWNER}:0", tx.now)

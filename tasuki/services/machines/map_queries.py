@@ -140,11 +140,3 @@ ADD_READY = "INSERT INTO map_ready (run) VALUES (?) ON CONFLICT (run) DO NOTHING
 NEXT_READY = "SELECT turn, run FROM map_ready ORDER BY turn LIMIT ?"
 # Taken.
 DROP_READY = "DELETE FROM map_ready WHERE turn = ?"
-
-# -- retention ------------------------------------------------------------------------------------------------------
-
-# Forget a child.
-DROP_CHILD = "DELETE FROM map_children WHERE execution = ?"
-# Forget what belonged to the Map Runs of an execution.
-DROP_ITEMS_OF = "DELETE FROM map_items WHERE run IN (SELECT id FROM map_runs WHERE execution = ?)"
-DROP_RUNS_OF = "DELETE FROM map_runs WHERE execution = ?"

@@ -337,12 +337,6 @@ def child_ended(tx: Tx, child: Child, end: Finish) -> None:
     wake(tx, child.run)
 
 
-def forget_map_runs(tx: Tx, executions: Sequence[tuple[int]]) -> None:
-    """Forget that executions were children, and the Map Runs they had."""
-    for statement in (sql.DROP_CHILD, sql.DROP_ITEMS_OF, sql.DROP_RUNS_OF):
-        tx.many(statement, executions)
-
-
 def labelled_arn(run: MapRun) -> str:
     """Answer the ARN of the labelled machine of a run: its children's `stateMachineArn`."""
     return machine_arn(run.account, run.region, run.machine_name)

@@ -4,11 +4,10 @@ import logging
 from contextlib import nullcontext
 
 from tasuki.engine.events import Continued, Event, Started, TimerFired
-from tasuki.services.machines import activities_queue, express, logging_records
+from tasuki.services.machines import activities_queue, express
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.chunks import unpack_event
 from tasuki.services.machines.map_redriving import redriven
-from tasuki.services.machines.retention import OWNER, forget_ended
 from tasuki.services.machines.running import Run, load, make_ready, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
@@ -20,6 +19,8 @@ INBOX_ROWS = 64
 """What happened to an execution is told in portions; a unit stays small."""
 PAUSE_MS = 10 * SECOND
 """How long an execution is left alone whose unit failed: it alone, and no other."""
+_RETIRED = frozenset({"retention", "logs"})
+"""Owners of timers that older versions set; a poll does their work now (retention.py)."""
 
 
 class Turns:
@@ -115,12 +116,10 @@ def _next_step(tx: Tx, run: Run) -> Event:
 def fire(tx: Tx, setting: Setting, key: str) -> None:
     """A frame's deadline has come, or seemed to: its timer row is taken, the engine looks again.
 
-    `key`: `EXECUTION:FRAME`, or one of the room's own (express.py, retention.py, logging_records.py,
-    activities_queue.py).
+    `key`: `EXECUTION:FRAME`, or one of the room's own (express.py, activities_queue.py).
     """
     owner, _, place = key.partition(":")
-    if owner == OWNER:
-        forget_ended(tx, setting, int(place))
+    if owner in _RETIRED:
         return
     if owner == express.OWNER:
         express.fire(tx, setting, place)
@@ -129,9 +128,6 @@ def fire(tx: Tx, setting: Setting, key: str) -> None:
         found = activities_queue.end_wait(tx, key)
         if found is not None:
             send(tx, found.execution, found.answer)
-        return
-    if owner == logging_records.OWNER:
-        logging_records.forget_logged(tx, setting)
         return
     run = load(tx, setting, int(owner))
     if run is None:

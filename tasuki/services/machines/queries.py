@@ -52,8 +52,8 @@ LET_GO = "RELEASE integration"
 # A new execution. Answers no row if the name is taken.
 ADD_EXECUTION = (
     "INSERT INTO executions (machine, revision, name, status, input, output, error, cause, started_at, stopped_at, seed, "
-    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, variable_bytes, version, alias) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, variable_bytes, version, alias, map_run) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (machine, name) DO NOTHING RETURNING id"
 )
 # The execution that has the name.
@@ -97,13 +97,6 @@ OPEN_EXECUTIONS = (
 OPEN_COUNT = "SELECT count(*) FROM executions WHERE status = 'RUNNING'"
 # Whether a machine still has an open one.
 ANY_OPEN = "SELECT 1 FROM executions WHERE machine = ? AND status = 'RUNNING' LIMIT 1"
-# Executions in the order of their starts, for forgetting; the newest stays, so that no id is given twice.
-EXECUTIONS_AFTER = (
-    "SELECT id, started_at, stopped_at FROM executions "
-    "WHERE id > ? AND id < (SELECT max(id) FROM executions) ORDER BY id LIMIT ?"
-)
-# Forget one.
-DROP_EXECUTION = "DELETE FROM executions WHERE id = ?"
 # Where an execution stands after a unit.
 SAVE_EXECUTION = (
     "UPDATE executions SET status = ?, output = ?, error = ?, cause = ?, stopped_at = ?, deadline = ?, last_event = ?, "
@@ -152,9 +145,6 @@ DROP_RESULTS = "DELETE FROM results WHERE execution = ?"
 ADD_CHUNK = "INSERT INTO history (execution, first, count, body) VALUES (?, ?, ?, ?)"
 # The chunk that holds an event, or the nearest before it.
 CHUNK_AT = "SELECT first, count, body FROM history WHERE execution = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-
-# Forget an execution's history.
-DROP_HISTORY = "DELETE FROM history WHERE execution = ?"
 
 # -- inbox and ready -----------------------------------------------------------------------------------------------
 

@@ -4,8 +4,6 @@
 ADD_REMAINS = "INSERT INTO remains (execution, ended_at, body) VALUES (?, ?, ?)"
 # It is redriven.
 TAKE_REMAINS = "DELETE FROM remains WHERE execution = ? RETURNING body"
-# The time in which it could be redriven is over.
-FORGET_REMAINS = "DELETE FROM remains WHERE execution IN (SELECT execution FROM remains WHERE ended_at < ? ORDER BY ended_at LIMIT ?)"
 # An execution to redrive, by the names in its ARN; what `remains.Ended` holds, in its order.
 TO_REDRIVE = (
     "SELECT e.id, e.status, e.started_at, e.stopped_at, e.last_event, m.status, "
@@ -29,5 +27,3 @@ REMEMBER = (
 )
 # Those that count no more.
 FORGET_OLD = "DELETE FROM redrive_tokens WHERE execution = ? AND redriven_at < ?"
-# The execution is forgotten.
-FORGET_ALL = "DELETE FROM redrive_tokens WHERE execution = ?"

@@ -23,8 +23,6 @@ from tasuki.values.instant import DAY, Instant
 REDRIVABLE_MS = 14 * DAY
 LONGEST_MS = 365 * DAY
 """How long ago an execution may have been started (Step Functions quotas, "maximum execution time")."""
-SLICE = 200
-"""Rows forgotten in one unit."""
 _VERSION = 1
 
 
@@ -86,8 +84,3 @@ def take_remains(tx: Tx, execution: int) -> tuple[Remain, ...]:
     return tuple(
         Remain(unpack_frame(body), {index: Doc.of_text(text) for index, text in results}) for body, results in rows
     )
-
-
-def forget_remains(tx: Tx) -> bool:
-    """Forget what can be redriven no more; tell whether there may be more of it."""
-    return tx.run(sql.FORGET_REMAINS, (tx.now - REDRIVABLE_MS, SLICE)) == SLICE

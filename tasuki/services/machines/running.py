@@ -337,6 +337,7 @@ def _insert(tx: Tx, setting: Setting, run: Run) -> None:
             state.frames.variable_bytes,
             run.version,
             run.alias,
+            run.child.run if run.child is not None else None,
         ),
     )
     if row is None:

@@ -123,7 +123,7 @@ class Play:
     def left_over(self) -> dict[str, int]:
         """Answer what is left in the tables that only open executions have rows in."""
         counts = {table: self.rows(table) for table in ("frames", "results", "inbox", "ready")}
-        counts["timers"] = self.rows("timers WHERE room = 'machines' AND key NOT LIKE 'retention:%'")
+        counts["timers"] = self.rows("timers WHERE room = 'machines'")
         return {table: count for table, count in counts.items() if count}
 
 

@@ -8,8 +8,9 @@ import pytest
 from tasuki.engine.history import HistoryEvent
 from tasuki.services.machines.errors import InvalidLoggingConfiguration
 from tasuki.services.machines.logging_levels import logging_of
-from tasuki.services.machines.logging_records import LOG_DAYS, SLICE, log_history, logged
+from tasuki.services.machines.logging_records import log_history, logged
 from tasuki.services.machines.model import LOGGING_OFF
+from tasuki.services.machines.retention import LOG_DAYS, ROWS
 from tests.engine.recorded import FOLDER, Matcher, expand, parsed
 from tests.services.machines.stubs import PASS, WAIT, Play
 from tests.services.machines.test_recorded import ACCOUNT, at, known, played
@@ -202,11 +203,11 @@ def test_what_was_logged_long_ago_is_forgotten_in_slices(play: Play) -> None:
     text = json.dumps(configuration())
 
     def many(tx: Any) -> None:
-        for _ in range(2 * SLICE + 5):
+        for _ in range(2 * ROWS + 5):
             log_history(tx, text, "arn", [event])
 
     play.house.unit(many)
     play.house.advance(days=LOG_DAYS - 1)
-    assert play.rows("logged") == 2 * SLICE + 5
+    assert play.rows("logged") == 2 * ROWS + 5
     play.house.advance(days=2)
     assert play.rows("logged") == 1  # the newest stays, so that no place is given twice

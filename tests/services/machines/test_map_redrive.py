@@ -181,7 +181,7 @@ def test_a_redrive_waits_until_the_run_has_stopped(play: Play) -> None:
     execution = play.run(machine(WAIT), list(range(120)))
     play.house.drain()
     play.call("StopExecution", executionArn=execution)
-    _, maps = play.house.rooms["machines"].polls
+    _, maps, _ = play.house.rooms["machines"].polls
     play.house.unit(maps.run)
     assert counts(play, execution) == {"running": 70, "aborted": 50, "total": 120}
     redrive(play, execution)
