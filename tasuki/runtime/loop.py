@@ -90,8 +90,10 @@ class TimerDuty:
 
     async def _fire(self, room: str, key: str) -> None:
         def unit(tx: Tx) -> None:
-            on_timer = self._rooms[room].on_timer
+            on_timer, lock_owner = self._rooms[room].on_timer, self._rooms[room].lock_owner
             assert on_timer is not None, f"room {room} set a timer and takes none"
+            if lock_owner is not None:
+                lock_owner(tx, key)
             if timers.claim(tx, room, key):
                 on_timer(tx, key)
 

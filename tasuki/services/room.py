@@ -30,7 +30,9 @@ class Room:
     """A service of the house.
 
     `name` keys its timers and leases. `service` is botocore's service name (`sqs`, `stepfunctions`, `pipes`,
-    `ecs`), or None for a room without an API. `on_timer(tx, key)` is called in the unit that claimed a timer.
+    `ecs`), or None for a room without an API. `on_timer(tx, key)` is called in the unit that claimed a timer, and
+    `lock_owner(tx, key)` before it is claimed: whoever steps an execution holds it and then clears its timers, so a timer
+    that fires takes the two in the same order.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Room:
     operations: Operations = field(default_factory=dict)
     polls: tuple[Poll, ...] = ()
     on_timer: Callable[[Tx, str], None] | None = None
+    lock_owner: Callable[[Tx, str], None] | None = None
 
 
 Rooms = Mapping[str, Room]

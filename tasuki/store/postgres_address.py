@@ -1,0 +1,55 @@
+"""Where a PostgreSQL store is: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`.
+
+The schema (default `tasuki`) holds all tables of a house, so a database may have other tenants. What else stands behind the
+question mark goes to the driver or to the server (`sslmode=require`). A password may also come from PGPASSWORD or ~/.pgpass.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from tasuki.values.errors import ConfigError
+
+SCHEMES = ("postgresql", "postgres")
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_SPELLED = "spell it postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A store's address, taken apart. `shown` has no password in it; `settings` are given to the server in place of ours."""
+
+    dsn: str
+    schema: str
+    shown: str
+    database: str
+    settings: dict[str, str]
+
+
+def read_address(url: str) -> Address:
+    """Take a store's URL apart. Raises `ConfigError` that says what is wrong with it."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError as bad:
+        raise ConfigError(f"--store: {bad}; {_SPELLED}") from None
+    if parts.scheme not in SCHEMES:
+        raise ConfigError(f"--store {parts.scheme or url}: only PostgreSQL can be named here; {_SPELLED}")
+    database = parts.path.lstrip("/")
+    if not database:
+        raise ConfigError(f"--store: the URL names no database; {_SPELLED}")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    schema = query.pop("schema", "tasuki")
+    if _SCHEMA.fullmatch(schema) is None or schema.startswith("pg_"):
+        raise ConfigError(
+            f"--store: schema={schema} can't be a schema; use small letters, digits and _, like schema=tasuki"
+        )
+    settings: dict[str, str] = {
+        name: query.pop(name) for name in ("synchronous_commit", "lock_timeout") if name in query
+    }
+    at = f"{host or query.get('host', 'localhost')}{f':{port}' if port else ''}"
+    shown = f"{'' if parts.username is None else parts.username + '@'}{at}/{database}"
+    dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query), ""))
+    return Address(
+        dsn, schema, f"postgresql://{shown}" + ("" if schema == "tasuki" else f"?schema={schema}"), database, settings
+    )

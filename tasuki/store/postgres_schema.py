@@ -1,0 +1,90 @@
+"""The schema of a PostgreSQL store: whose it is, and which version it has. Brought up to date once, under a lock."""
+
+from typing import Any
+
+import asyncpg
+
+from tasuki.store.migrations import migrations
+from tasuki.store.postgres_address import Address
+from tasuki.store.postgres_dialect import migration
+from tasuki.values.errors import StoreBusy, StoreError, StoreNewer
+
+OLDEST_SERVER = 130_000
+"""PostgreSQL 13: the first with `pg_xact_status` of 64-bit transaction ids (`xid8`)."""
+ALIVE_S = 30
+"""A node that was heard of this lately still works on the schema as it is."""
+
+_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1"
+_VERSION = "SELECT value FROM house WHERE name = 'schema'"
+_KEEP_VERSION = (
+    "INSERT INTO house (name, value) VALUES ('schema', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+_OTHERS = "SELECT count(*) FROM nodes WHERE seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1 AND stopped_at IS NULL"
+
+
+async def prepare(connection: "asyncpg.Connection[Any]", address: Address) -> None:
+    """Bring the schema up to date, or make it. Raises a `StoreError` with a sentence that says what to do."""
+    number = connection.get_server_version()
+    if number.major < OLDEST_SERVER // 10_000:
+        raise StoreError(
+            f"{address.shown} is PostgreSQL {number.major}.{number.minor}; Tasuki needs PostgreSQL 13 or newer."
+        )
+    if await connection.fetchval("SELECT pg_is_in_recovery()"):
+        raise StoreError(f"{address.shown} is a standby, which only reads; name the primary server.")
+    # Several nodes may start at once: one does the work, the others find it done.
+    await connection.execute("SELECT pg_advisory_lock(hashtext('tasuki migrations'), hashtext($1))", address.schema)
+    try:
+        await _prepare(connection, address)
+    except asyncpg.InsufficientPrivilegeError as bad:
+        raise StoreError(
+            f"The user of {address.shown} may not do this: {bad}. Give it the rights: "
+            f"GRANT CREATE ON DATABASE {address.database} TO the user (or make it the owner of schema {address.schema})."
+        ) from None
+    finally:
+        await connection.execute(
+            "SELECT pg_advisory_unlock(hashtext('tasuki migrations'), hashtext($1))", address.schema
+        )
+
+
+async def version_of(connection: "asyncpg.Connection[Any]", address: Address) -> int:
+    """Answer the schema's version, 0 where there is none yet. Raises `StoreNewer` where it is another program's."""
+    tables = {row[0] for row in await connection.fetch(_TABLES, address.schema)}
+    if not tables:
+        return 0
+    found = await connection.fetchval(_VERSION) if {"house", "timers", "leases"} <= tables else None
+    if found is None:
+        raise StoreNewer(
+            f"Schema {address.schema} of {address.shown} holds tables of another program ({', '.join(sorted(tables)[:3])}"
+            " ...); name another schema (?schema=NAME) or another database."
+        )
+    return int(found)
+
+
+async def _prepare(connection: "asyncpg.Connection[Any]", address: Address) -> None:
+    known = migrations()
+    if await connection.fetchval("SELECT to_regnamespace($1) IS NULL", address.schema):
+        await connection.execute(f"CREATE SCHEMA {address.schema}")
+    version = await version_of(connection, address)
+    if version > known[-1][0]:
+        raise StoreNewer(
+            f"{address.shown} was written by a newer Tasuki (schema {version}, this one knows {known[-1][0]}). "
+            "Upgrade Tasuki, or name another database."
+        )
+    if version == known[-1][0]:
+        return
+    if version and (others := await _others(connection)):
+        raise StoreBusy(
+            f"{others} {'node' if others == 1 else 'nodes'} of schema {version} still {'works' if others == 1 else 'work'} on "
+            f"{address.shown}, and this one needs schema {known[-1][0]}. Stop them first, then start the new version."
+        )
+    async with connection.transaction():
+        for _, sql in known[version:]:
+            if text := migration(sql).strip():
+                await connection.execute(text)
+        await connection.execute(_KEEP_VERSION, str(known[-1][0]))
+
+
+async def _others(connection: "asyncpg.Connection[Any]") -> int:
+    if await connection.fetchval("SELECT to_regclass('nodes') IS NULL"):
+        return 0
+    return int(await connection.fetchval(_OTHERS, ALIVE_S * 1000))
