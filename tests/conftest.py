@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tasuki.testing import House
+from tasuki.testing.house import in_memory
+from tests import stores
 from tests.own_postgres import NoServer
 from tests.postgres import drop_schema, in_schema, new_schema, server
 from tests.recorded_summary import pytest_terminal_summary as pytest_terminal_summary  # noqa: PLC0414 - a hook of pytest's
@@ -19,6 +22,47 @@ def conformance() -> Path:
     if CONFORMANCE is None:
         pytest.skip("the recorded AWS answers (../shared/conformance) are not beside this checkout")
     return CONFORMANCE
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--store", choices=("sqlite", "postgresql"), default="sqlite", help="what the tests' houses keep their data in"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("store") == "postgresql":
+        from tests.lot import Lot
+
+        try:
+            stores.shelf = Lot()
+        except NoServer as why:
+            raise pytest.UsageError(f"--store postgresql: {why}") from why
+        House.opens = stores.shelf.anew
+
+
+def pytest_unconfigure() -> None:
+    if stores.shelf is not None:
+        stores.shelf.close()
+        stores.shelf, House.opens = None, in_memory
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"store: {config.getoption('store')}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        only = item.get_closest_marker("sqlite_only")
+        if only is not None and config.getoption("store") != "sqlite":
+            item.add_marker(pytest.mark.skip(reason=f"on SQLite only: {only.kwargs['reason']}"))
+
+
+@pytest.fixture(autouse=True)
+def _schemas_come_back() -> Iterator[None]:
+    yield
+    if stores.shelf is not None:
+        stores.shelf.test_is_over()
 
 
 @pytest.fixture

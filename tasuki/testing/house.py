@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
@@ -37,7 +37,10 @@ class House:
 
     `duties` adds what is not a room's poll (the attendant with its runner). `store` lends a store of the test's own
     (on disk, say); the house closes it. Use it as a context manager, or `close` it.
+    `House.opens` is what houses without a `store` open: SQLite in memory, unless a whole test run is to use another.
     """
+
+    opens: ClassVar[Callable[["House"], Store]]
 
     def __init__(
         self,
@@ -53,11 +56,7 @@ class House:
         self.chance = Chance.seeded(seed)
         self.bell = Bell()
         self._loop = asyncio.new_event_loop()
-        self.store: Store = (
-            store(self)
-            if store is not None
-            else SqliteStore(None, clock=self.clock, real_clock=self.clock, chance=self.chance, on_ring=self.bell.ring)
-        )
+        self.store: Store = (store or House.opens)(self)
         self._run(self.store.open())
         self.switchboard = Switchboard()
         self.rooms = {room.name: room for room in (build(self.config, self.switchboard) for build in builders)}
@@ -145,3 +144,11 @@ class House:
 
     def __exit__(self, kind: type[BaseException] | None, bad: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def in_memory(house: House) -> Store:
+    """Open SQLite in memory: fast, and gone with the house."""
+    return SqliteStore(None, clock=house.clock, real_clock=house.clock, chance=house.chance, on_ring=house.bell.ring)
+
+
+House.opens = in_memory

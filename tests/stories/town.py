@@ -13,12 +13,12 @@ from typing import Any, Self, cast
 from tasuki.cli.reach import Reach
 from tasuki.runtime.attendant import Attendant
 from tasuki.services import handovers, machines, pipes, queues, tasks
-from tasuki.store.sqlite import SqliteStore
 from tasuki.testing import House, ManualClock
 from tasuki.testing.clock import duration_ms
 from tasuki.testing.scripted import Script, ScriptedRunner
 from tasuki.values.attempts import Launch
 from tasuki.values.config import Config, Image
+from tests.stores import kept
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 ROOMS = (handovers.room, queues.room, tasks.room, machines.room, pipes.room)
@@ -42,10 +42,6 @@ class Town:
             self.define(name)
 
     def _open(self) -> House:
-        def store(house: House) -> SqliteStore:
-            path, clock = self.config.data / "tasuki.db", self.clock
-            return SqliteStore(path, clock=clock, real_clock=clock, chance=house.chance, on_ring=house.bell.ring)
-
         def attendant(house: House) -> Attendant:
             return Attendant(
                 store=house.store,
@@ -57,7 +53,14 @@ class Town:
             )
 
         self._lives += 1
-        return House(*ROOMS, duties=(attendant,), config=self.config, seed=self._lives, clock=self.clock, store=store)
+        return House(
+            *ROOMS,
+            duties=(attendant,),
+            config=self.config,
+            seed=self._lives,
+            clock=self.clock,
+            store=kept(self.config.data / "tasuki.db"),
+        )
 
     def restart(self, **away: float) -> None:
         """Drop the node, let the world go on for a while, and open another node on the same file."""

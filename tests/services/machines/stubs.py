@@ -7,8 +7,7 @@ from typing import Any
 
 from tasuki.services import machines
 from tasuki.services.switchboard import Answer, Caller, Ending
-from tasuki.store.sqlite import SqliteStore
-from tasuki.store.store import Tx
+from tasuki.store.store import Store, Tx
 from tasuki.testing import House, ManualClock
 from tasuki.testing.house import Builder, DutyBuilder
 from tasuki.values.config import Config, Image
@@ -53,7 +52,7 @@ class Play:
         *,
         rooms: tuple[Builder, ...] = (),
         clock: ManualClock | None = None,
-        store: Callable[[House], SqliteStore] | None = None,
+        store: Callable[[House], Store] | None = None,
         duties: tuple[DutyBuilder, ...] = (),
         images: dict[str, Image] | None = None,
         **quotas: int,

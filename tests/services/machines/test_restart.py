@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from tasuki.services.switchboard import Ending
-from tasuki.store.sqlite import SqliteStore
-from tasuki.testing import House, ManualClock
+from tasuki.testing import ManualClock
 from tests.services.machines.stubs import Play, task
+from tests.stores import kept
 
 MACHINE = {
     "StartAt": "M",
@@ -39,12 +39,7 @@ class Node:
 
     @contextmanager
     def up(self) -> Iterator[Play]:
-        def on_disk(house: House) -> SqliteStore:
-            return SqliteStore(
-                self.path, clock=self.clock, real_clock=self.clock, chance=house.chance, on_ring=house.bell.ring
-            )
-
-        play = Play(clock=self.clock, store=on_disk)
+        play = Play(clock=self.clock, store=kept(self.path))
         for name in ("sqs", "ecs"):
             getattr(play, name).calls = getattr(self.calls, name).calls
         try:

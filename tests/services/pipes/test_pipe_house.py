@@ -13,12 +13,12 @@ from tasuki.services import handovers, machines, pipes, queues
 from tasuki.services.pipes.naming import TAG
 from tasuki.services.queues import conservation, find_queue
 from tasuki.services.switchboard import Caller
-from tasuki.store.sqlite import SqliteStore
-from tasuki.store.store import Tx
+from tasuki.store.store import Store, Tx
 from tasuki.testing import House
 from tasuki.values import documents
 from tasuki.values.config import Config
 from tests.services.pipes.stubs import FIRE_AND_FORGET, ROLE
+from tests.stores import kept
 
 QUEUE = "arn:aws:sqs:us-east-1:000000000000:jobs"
 DEAD = "arn:aws:sqs:us-east-1:000000000000:dead"
@@ -32,9 +32,7 @@ ROOMS = (queues.room, machines.room, handovers.room, pipes.room)
 class Line:
     """A queue with a dead-letter queue, a machine, and a house around them."""
 
-    def __init__(
-        self, definition: str = DONE, store: Callable[[House], SqliteStore] | None = None, **quotas: int
-    ) -> None:
+    def __init__(self, definition: str = DONE, store: Callable[[House], Store] | None = None, **quotas: int) -> None:
         self.house = House(*ROOMS, config=Config(data=Path(), quotas=quotas), store=store)
         self.dead = self.call("sqs", "CreateQueue", QueueName="dead")["QueueUrl"]
         redrive = documents.dumps({"deadLetterTargetArn": DEAD, "maxReceiveCount": 3})
@@ -177,11 +175,7 @@ def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(
 
 
 def test_a_house_that_comes_back_goes_on(tmp_path: Path) -> None:
-    def store(house: House) -> SqliteStore:
-        path = tmp_path / "tasuki.db"
-        clock = house.clock
-        return SqliteStore(path, clock=clock, real_clock=clock, chance=house.chance, on_ring=house.bell.ring)
-
+    store = kept(tmp_path / "tasuki.db")
     first = Line(store=store)
     first.pipe()
     first.call("sqs", "SendMessage", QueueUrl=first.url, MessageBody="before the end")

@@ -176,6 +176,7 @@ def test_a_long_poll_knows_when_to_look_again(desk: Desk) -> None:  # PF-36
     assert (hidden.until, hidden.wake_at) == (ORIGIN + 5_000, ORIGIN + 35_000)
 
 
+@pytest.mark.sqlite_only(reason="counts what SQLite's writer changed")
 def test_an_empty_receive_writes_nothing(desk: Desk) -> None:
     url = desk.create()
     desk.send(url)
@@ -188,6 +189,7 @@ def test_an_empty_receive_writes_nothing(desk: Desk) -> None:
     assert store._writer.total_changes() == before
 
 
+@pytest.mark.sqlite_only(reason="replaces the bell of SQLite's store")
 def test_the_bell_rings_for_as_many_as_can_be_served(desk: Desk) -> None:
     rings: list[tuple[str, int]] = []
     store = desk.house.store

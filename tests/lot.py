@@ -1,0 +1,128 @@
+"""PostgreSQL for the tests' houses (`tests/stores.py`): a store is a schema, made once and emptied for the next test.
+
+Making one takes sixty statements and more; emptying one takes a question and what it deletes. Sequences go on.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from tasuki.store.postgres import PostgresStore
+from tasuki.store.store import Store
+from tasuki.testing import House
+from tests.postgres import drop_schema, in_schema, new_schema, server
+from tests.stores import Opener
+
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1"
+_FACTS = "('page_secret', 'schema')"
+"""What the migrations put into `house`; everything else is a test's."""
+
+
+class Lot:
+    """The schemas of this test run: which are in use, and which wait for the next test."""
+
+    def __init__(self) -> None:
+        self.base = server()
+        self._names: list[str] = []
+        self._free: list[str] = []
+        self._kept: dict[Path, str] = {}
+        self.made: dict[str, frozenset[str]] = {}
+        """Each schema's tables as the migrations made them; what else stands there, a test made for its stand-ins."""
+        self._loop = asyncio.new_event_loop()
+        self._line: asyncpg.Connection[Any] = self._loop.run_until_complete(asyncpg.connect(self.base))
+
+    def anew(self, house: House) -> Store:
+        """Open a store with nothing in it."""
+        return _Lent(self, self._take(), house, is_kept=False)
+
+    def kept(self, path: Path) -> Opener:
+        """Open the store of that path: the first time there is nothing in it."""
+
+        def opened(house: House) -> Store:
+            if path not in self._kept:
+                self._kept[path] = self._take()
+            return _Lent(self, self._kept[path], house, is_kept=True)
+
+        return opened
+
+    def give_back(self, name: str) -> None:
+        """Take back the schema of a store that is closed."""
+        if name not in self._free:
+            self._free.append(name)
+
+    def test_is_over(self) -> None:
+        """Take back all: what a test kept, and what it forgot to close."""
+        self._kept.clear()
+        self._free = list(self._names)
+
+    def close(self) -> None:
+        """Drop all schemas."""
+        self._loop.run_until_complete(self._line.close())
+        self._loop.close()
+        for name in self._names:
+            drop_schema(self.base, name)
+
+    def _take(self) -> str:
+        if self._free:
+            name = self._free.pop()
+            self._empty(name)
+            return name
+        name = new_schema()
+        self._names.append(name)
+        return name
+
+    def _empty(self, name: str) -> None:
+        tables = frozenset(row[0] for row in self._ask(TABLES, name))
+        own = self.made.get(name, tables)
+        full = [
+            "SELECT '{0}' WHERE EXISTS (SELECT 1 FROM {1}.{0}{2})".format(
+                table, name, f" WHERE name NOT IN {_FACTS}" if table == "house" else ""
+            )
+            for table in sorted(tables & own)
+        ]
+        rows = [row[0] for row in self._ask(" UNION ALL ".join(full))] if full else []
+        todo = [f"DROP TABLE {name}.{table}" for table in sorted(tables - own)]
+        todo += [
+            f"DELETE FROM {name}.{table}" + (f" WHERE name NOT IN {_FACTS}" if table == "house" else "")
+            for table in rows
+        ]
+        if todo:
+            self._loop.run_until_complete(self._line.execute("; ".join(todo)))
+
+    def _ask(self, sql: str, *given: Any) -> Sequence[Any]:
+        return self._loop.run_until_complete(self._line.fetch(sql, *given))
+
+
+class _Lent(PostgresStore):
+    """A store that gives its schema back. Nothing of a test need outlast a power cut: commits don't wait for the disk."""
+
+    def __init__(self, lot: Lot, schema: str, house: House, *, is_kept: bool) -> None:
+        url = in_schema(lot.base, schema)
+        super().__init__(
+            f"{url}&synchronous_commit=off",
+            chance=house.chance,
+            wall=house.clock,
+            clock=house.clock,
+            real_clock=house.clock,
+            on_ring=house.bell.ring,
+            connections=2,
+        )
+        self._lot, self._is_kept = lot, is_kept
+
+    async def open(self) -> None:
+        """Open it, and note its tables when it is new."""
+        await super().open()
+        schema = self.address.schema
+        if schema not in self._lot.made:
+            connection = await self._connect()
+            self._lot.made[schema] = frozenset(row[0] for row in await connection.fetch(TABLES, schema))
+            await connection.close()
+
+    def close(self) -> None:
+        """Close it, and give the schema back."""
+        super().close()
+        if not self._is_kept:
+            self._lot.give_back(self.address.schema)
