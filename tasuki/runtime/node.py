@@ -79,7 +79,7 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
     switchboard.url = url_of(config.host, config.port)
     owner = Principal(key)
 
-    def credential(access_key: str) -> Found | Awaitable[Found]:
+    def credential(access_key: str) -> "Found | Awaitable[Found]":
         if access_key == key:
             return secret, owner
         return store.look(lambda tx: switchboard.credential(tx, access_key))
