@@ -8,7 +8,7 @@ STORY ?= dispatch
 ARGS ?=
 
 .DEFAULT_GOAL := list
-.PHONY: list setup demo test fuzz check bench docs
+.PHONY: list setup demo test fuzz soak check bench docs
 
 list:  ## this list
 	@echo "Tasuki: event-driven batch pipelines with the AWS APIs, as one durable program"
@@ -27,6 +27,9 @@ test: .venv/.ready .venv-awscli/.ready  ## the tests; ARGS go to pytest
 
 fuzz: .venv/.ready  ## random definitions, paths and queries for FUZZ_SECONDS (300)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} .venv/bin/python -m pytest tests/fuzz -m fuzz -s $(ARGS)
+
+soak: .venv/.ready  ## a task of 61 minutes, its node killed twice; MINUTES=3 for a short one, STORE=postgresql://...
+	@.venv/bin/python -m bench.soak
 
 check: .venv/.ready  ## lint, format and types
 	@.venv/bin/ruff check .

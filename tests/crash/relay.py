@@ -1,4 +1,6 @@
-"""The relay that the crash test runs: jobs in a queue, a pipe, a machine, a task each, a results queue; and its witnesses.
+"""The relay that the crash tests run: jobs in a queue, a pipe, a machine, a task each, a results queue; and its witnesses.
+
+On one node with its own file, or on several nodes that share a PostgreSQL database.
 
 What each participant knows by itself, without asking the node, is the evidence: the driver knows which sends were
 acknowledged; each task appends a line of its own to a file when it starts and another when it ends.
@@ -75,32 +77,65 @@ def definition(results_url: str) -> str:
 
 @dataclass
 class Relay:
-    """One data directory, its node, and what the driver knows."""
+    """The nodes of one house, and what the driver knows. Each node has a data directory of its own, `DATA/node-N`."""
 
     data: Path
     seed: int
-    node: OwnNode = field(init=False)
+    store: str | None = None
+    """The URL of the store that the nodes share; None: the one node's own file."""
+    count: int = 1
+    settings: str = ""
+    """More lines of each node's [node] table."""
+    nodes: list[OwnNode] = field(init=False)
     acknowledged: dict[str, str] = field(default_factory=dict)
     """Job to message id, for every send that was answered."""
     uncertain: set[str] = field(default_factory=set)
     """Jobs whose send was not answered: they may be there, or not."""
     chance: random.Random = field(init=False)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _clients: dict[tuple[int, str], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         (self.data / "marks").mkdir(parents=True)
-        (self.data / "tasuki.toml").write_text(
-            f"[node]\nmemory = '4GiB'\n[images.job]\nfolder = '.'\ncommand = ['/bin/sh', '-c', {json.dumps(SCRIPT)}]\n"
-        )
-        (self.data / "tasuki.toml").chmod(0o600)
-        self.node = OwnNode(self.data)
+        options = () if self.store is None else ("--store", self.store)
+        self.nodes = [OwnNode(self.data / f"node-{number}", options=options) for number in range(self.count)]
+        for node in self.nodes:
+            node.data.mkdir()
+            config = node.data / "tasuki.toml"
+            config.write_text(
+                f"[node]\nmemory = '4GiB'\n{self.settings}\n"
+                f"[images.job]\nfolder = '..'\ncommand = ['/bin/sh', '-c', {json.dumps(SCRIPT)}]\n"
+            )
+            config.chmod(0o600)
+
+    @property
+    def node(self) -> OwnNode:
+        """The first node."""
+        return self.nodes[0]
+
+    @property
+    def sqs(self) -> Any:
+        """A client of some node that runs."""
+        return self.client("sqs")
+
+    @property
+    def states(self) -> Any:
+        """A client of some node that runs."""
+        return self.client("stepfunctions")
 
     def client(self, service: str) -> Any:
-        """boto3 as anybody uses it, but it gives up at once."""
+        """A client of some node that runs: boto3 as anybody uses it, but it gives up at once."""
+        node = self.chance.choice([node for node in self.nodes if node.running] or self.nodes)
+        key = (node.port, service)
+        if key not in self._clients:
+            self._clients[key] = self._connect(service, node)
+        return self._clients[key]
+
+    def _connect(self, service: str, node: OwnNode) -> Any:
         return boto3.client(
             service,
-            endpoint_url=self.node.url,
+            endpoint_url=node.url,
             region_name="us-east-1",
             aws_access_key_id="test",
             aws_secret_access_key="test",
@@ -109,13 +144,13 @@ class Relay:
 
     def build(self) -> None:
         """Create everything, as a user would."""
-        self.node.start()
-        self.sqs, self.states = self.client("sqs"), self.client("stepfunctions")
-        self.ecs, pipes = self.client("ecs"), self.client("pipes")
+        for node in self.nodes:
+            node.start()
+        ecs, pipes = self.client("ecs"), self.client("pipes")
         self.jobs = self.sqs.create_queue(QueueName="jobs")["QueueUrl"]
         self.results = self.sqs.create_queue(QueueName="results")["QueueUrl"]
         for family in ("v1", "v2"):
-            self.ecs.register_task_definition(
+            ecs.register_task_definition(
                 family=family, containerDefinitions=[{"name": "main", "image": "job", "memory": 32}]
             )
         self.machine = self.states.create_state_machine(
@@ -146,6 +181,33 @@ class Relay:
         except (BotoCoreError, ClientError):
             return
         self.uncertain.discard(job)
+
+    def kill_all(self) -> None:
+        """SIGKILL every node that runs, one right after the other."""
+        for node in self.nodes:
+            node.kill()
+
+    def start_all(self) -> None:
+        """Start every node that does not run."""
+        for node in self.nodes:
+            if not node.running:
+                node.start()
+
+    def stop_all(self) -> None:
+        """End them in good order."""
+        for node in self.nodes:
+            node.stop()
+
+    def shims(self) -> list[int]:
+        """Answer the shims of all attempts that began and have not ended, by what they wrote down themselves."""
+        found = []
+        for started in self.data.glob("node-*/tasks/*/*/started"):
+            facts = started.with_name("facts")
+            over = facts.exists() and json.loads(facts.read_text() or "{}").get("phase") == "ended"
+            pid = json.loads(started.read_text())["pid"]
+            if not over and Path(f"/proc/{pid}").exists():
+                found.append(pid)
+        return found
 
     def marks(self, job: str) -> list[list[str]]:
         """Answer what the job's own processes wrote down."""
