@@ -11,7 +11,7 @@ import contextlib
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ from bench.machines_http import ITEMS, JSONPATH
 from tasuki.cli.own_node import OwnNode
 from tasuki.values.documents import dumps, loads
 from tests.postgres import drop_schema, in_schema, new_schema, server
+
+Work = Callable[[Connection, int], Awaitable[None]]
 
 CONNECTIONS = 32
 BODY = "x" * 100
@@ -89,12 +91,14 @@ async def measure(nodes: list[OwnNode]) -> list[Figure]:
     connections = [await Connection(ports[n % len(ports)]).open() for n in range(CONNECTIONS)]
     here = Town(nodes, connections)
     first = connections[0]
-    urls = [(await first.call("sqs", "CreateQueue", {"QueueName": f"q{n}"}))["QueueUrl"] for n in range(QUEUES)]
+    urls: list[str] = [
+        (await first.call("sqs", "CreateQueue", {"QueueName": f"q{n}"}))["QueueUrl"] for n in range(QUEUES)
+    ]
     role = "arn:aws:iam::000000000000:role/bench"
     wanted = {"name": "bench", "definition": JSONPATH.definition(), "roleArn": role}
     machine = (await first.call("states", "CreateStateMachine", wanted))["stateMachineArn"]
 
-    async def stretch(what: str, count: int, each: int, work) -> Figure:  # noqa: ANN001 - a closure below
+    async def stretch(what: str, count: int, each: int, work: Work) -> Figure:
         numbers = iter(range(count))
 
         async def serve(connection: Connection) -> None:
@@ -108,21 +112,21 @@ async def measure(nodes: list[OwnNode]) -> list[Figure]:
         node_us = (here.node_cpu_s() - nodes_before) / done * 1e6
         return Figure(what, done / seconds, node_us, (database_cpu_s() - database_before) / done * 1e6)
 
-    def body(number: int) -> str:
+    def queue(number: int) -> str:
         return urls[number % QUEUES]
 
     async def send(connection: Connection, number: int) -> None:
-        await connection.call("sqs", "SendMessage", {"QueueUrl": body(number), "MessageBody": BODY})
+        await connection.call("sqs", "SendMessage", {"QueueUrl": queue(number), "MessageBody": BODY})
 
     async def send_one_queue(connection: Connection, _: int) -> None:
         await connection.call("sqs", "SendMessage", {"QueueUrl": urls[0], "MessageBody": BODY})
 
     async def send_ten(connection: Connection, number: int) -> None:
         entries = [{"Id": str(n), "MessageBody": BODY} for n in range(10)]
-        await connection.call("sqs", "SendMessageBatch", {"QueueUrl": body(number), "Entries": entries})
+        await connection.call("sqs", "SendMessageBatch", {"QueueUrl": queue(number), "Entries": entries})
 
     async def take_ten(connection: Connection, number: int) -> None:
-        url = body(number)
+        url = queue(number)
         got = await connection.call("sqs", "ReceiveMessage", {"QueueUrl": url, "MaxNumberOfMessages": 10})
         entries = [{"Id": str(n), "ReceiptHandle": m["ReceiptHandle"]} for n, m in enumerate(got.get("Messages", ()))]
         if entries:
