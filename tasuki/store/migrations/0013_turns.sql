@@ -1,1 +1,17 @@
 -- The machines room: turns that many nodes take.
+
+-- Executions with something to do now, served in turn. `goes_on`: it stopped at its bound (or never began). Append-only, and so
+-- several rows of one execution may stand here: nobody who has news for it waits for another who has. Whoever serves it holds it
+-- (a row lock of `executions`), and then takes all that stand here of it.
+CREATE TABLE turns (
+    turn INTEGER PRIMARY KEY AUTOINCREMENT,
+    execution INTEGER NOT NULL,
+    goes_on INTEGER NOT NULL
+);
+INSERT INTO turns (execution, goes_on) SELECT execution, goes_on FROM ready ORDER BY turn;
+DROP TABLE ready;
+ALTER TABLE turns RENAME TO ready;
+CREATE INDEX ready_execution ON ready (execution);
+
+-- When the newest event of an execution was written, or it started: nodes' clocks differ, and no later event may have an earlier time.
+ALTER TABLE executions ADD COLUMN last_at INTEGER NOT NULL DEFAULT 0;
