@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from tests.crash.auditor import ENTERED, audit
-from tests.crash.relay import Relay
+
+if TYPE_CHECKING:
+    from tests.crash.relay import Relay
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
