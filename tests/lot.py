@@ -1,6 +1,6 @@
 """PostgreSQL for the tests' houses (`tests/stores.py`): a store is a schema, made once and emptied for the next test.
 
-Making one takes sixty statements and more; emptying one takes a question and what it deletes. Sequences go on.
+Making one takes sixty statements and more; emptying one takes two questions and what it deletes. Serials begin at 1 again.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from tasuki.testing import House
 from tests.postgres import drop_schema, in_schema, new_schema, server
 from tests.stores import Opener
 
+_SERIALS = "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 1, false) FROM pg_sequences WHERE schemaname = $1 AND last_value IS NOT NULL"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1"
 _FACTS = "('page_secret', 'schema')"
 """What the migrations put into `house`; everything else is a test's."""
@@ -29,6 +30,7 @@ class Lot:
         self._names: list[str] = []
         self._free: list[str] = []
         self._kept: dict[Path, str] = {}
+        self._open: dict[int, _Lent] = {}
         self.made: dict[str, frozenset[str]] = {}
         """Each schema's tables as the migrations made them; what else stands there, a test made for its stand-ins."""
         self._loop = asyncio.new_event_loop()
@@ -48,13 +50,21 @@ class Lot:
 
         return opened
 
-    def give_back(self, name: str) -> None:
-        """Take back the schema of a store that is closed."""
-        if name not in self._free:
+    def lend(self, store: "_Lent") -> None:
+        """Note a store that is open."""
+        self._open[id(store)] = store
+
+    def give_back(self, store: "_Lent", *, is_kept: bool) -> None:
+        """Take back a store that is closed, and its schema unless the test wants it again."""
+        self._open.pop(id(store), None)
+        name = store.address.schema
+        if not is_kept and name not in self._free:
             self._free.append(name)
 
     def test_is_over(self) -> None:
-        """Take back all: what a test kept, and what it forgot to close."""
+        """Take back all: what a test kept, and what it had no time to close when it failed."""
+        for store in list(self._open.values()):
+            store.let_go()
         self._kept.clear()
         self._free = list(self._names)
 
@@ -89,6 +99,7 @@ class Lot:
             f"DELETE FROM {name}.{table}" + (f" WHERE name NOT IN {_FACTS}" if table == "house" else "")
             for table in rows
         ]
+        self._ask(_SERIALS, name)
         if todo:
             self._loop.run_until_complete(self._line.execute("; ".join(todo)))
 
@@ -114,6 +125,7 @@ class _Lent(PostgresStore):
 
     async def open(self) -> None:
         """Open it, and note its tables when it is new."""
+        self._lot.lend(self)
         await super().open()
         schema = self.address.schema
         if schema not in self._lot.made:
@@ -124,5 +136,10 @@ class _Lent(PostgresStore):
     def close(self) -> None:
         """Close it, and give the schema back."""
         super().close()
-        if not self._is_kept:
-            self._lot.give_back(self.address.schema)
+        self._lot.give_back(self, is_kept=self._is_kept)
+
+    def let_go(self) -> None:
+        """Close it with its loop: of a test that failed nobody does that, and the next one would be told of it."""
+        self.close()
+        if self._loop is not None:
+            self._loop.close()
