@@ -16,8 +16,8 @@ What keeps units apart stands in store.py. Reads run in a READ ONLY snapshot; lo
 """
 
 import asyncio
-import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,30 +27,42 @@ from tasuki.store import postgres_schema
 from tasuki.store.postgres_address import Address, read_address
 from tasuki.store.postgres_bell import PostgresBell
 from tasuki.store.postgres_clock import DatabaseClock
-from tasuki.store.postgres_errors import GONE, MET, OutcomeUnknown, clear_error, connect_error
+from tasuki.store.postgres_errors import Failed, caller_error, connect_error, sort_of, wrong_url
+from tasuki.store.postgres_outcome import is_committed, origin_of
+from tasuki.store.postgres_seats import NoSeat, Seat, Seats
 from tasuki.store.postgres_tx import PostgresTx, WantsAlone, play
 from tasuki.store.store import STRIPES, Conflict, T, Unit
 from tasuki.values.chance import Chance
 from tasuki.values.errors import StoreError
 from tasuki.values.instant import Clock, Instant
 
-log = logging.getLogger("tasuki.store")
-
 CONNECTIONS = 16
 """Connections of a node for units, and so units that run at once."""
 PATIENCE_S = 10.0
-"""How long a unit waits for a database that is not there (restarted, say) before its caller hears of it."""
+"""How long a unit waits for a connection, or a database that is not there (restarted, say), before its caller hears of it."""
+OUTCOME_PATIENCE = 3
+"""So many times longer, whoever lost the answer of a commit waits for word of it."""
+COMMAND_S = 20.0
+"""How long a statement may take before its connection counts as lost. Longer than `lock_timeout`: the server's word comes first."""
 MOST_TURNS = 50
 """How often a unit runs again that meets others; then its caller hears of it."""
-MOST_REPEATS = 3
-"""How often a unit runs again for a unique key: the second time it sees who has it."""
+MOST_REPEATS = 20
+"""How often a unit runs again for a unique key: the second time it sees who has it, and each time there may be yet another."""
 _STOPPING = "The node is stopping; nothing was changed."
-_UNREACHABLE = "The database can't be reached; nothing was changed. Try again."
+_BUSY = "All connections to the database were in use for too long; nothing was changed. Try again."
 
+_SETTINGS = {
+    "synchronous_commit": "on",
+    "lock_timeout": "15s",
+    "idle_in_transaction_session_timeout": "20s",  # of a node that was frozen in mid-unit: others need its rows
+    "jit": "off",
+}
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _HOUSE_LOCK = (
     "SELECT pg_advisory_xact_lock{shared}($1, $2), pg_current_xact_id()::text, "
     "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 )
+_TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _SHARED, _ALONE = _HOUSE_LOCK.format(shared="_shared"), _HOUSE_LOCK.format(shared="")
 _LOCK_CLASS = 0x7A5C1
 
@@ -90,41 +102,37 @@ class PostgresStore:
         self.real_clock: Clock = real_clock or self.database_clock
         self.counters = Counters()
         self._chance, self._on_ring = chance, on_ring
-        self._patience_s, self._connections = patience_s, connections
-        self._pool: asyncpg.Pool[Any] | None = None
+        self._patience_s = patience_s
+        self._seats = Seats(self._sit, connections)
         self._lock_key = 0
-        self._bell = PostgresBell(self._connect, self.address.schema, self.real_clock, on_ring)
+        self._bell = PostgresBell(
+            lambda: self._connect(synchronous_commit="off"), self.address.schema, self.real_clock, on_ring
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: set[asyncio.Task[Any]] = set()
-        self._stripes: dict[int, int] = {}
         self._next_stripe = chance.bits(32) % STRIPES  # so that nodes begin at different ones
         self._stopping = False
 
     # -- the outer face -------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Connect, and bring the schema up to date. Raises a `StoreError` with a sentence that says what to do."""
+        """Connect, and bring the schema up to date. Raises a `StoreError` with a sentence that says what to do, `ConfigError`."""
         self._loop = asyncio.get_running_loop()
         try:
-            connection = await self._connect()
-        except (*GONE, asyncpg.PostgresError, ValueError) as bad:
+            connection = await self._connect(lock_timeout="0", application_name="tasuki starts")
+        except asyncpg.exceptions.ClientConfigurationError as bad:
+            raise wrong_url(bad) from bad
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as bad:
             raise connect_error(bad, self.address) from bad
         try:
             await postgres_schema.prepare(connection, self.address)
             self._lock_key = await connection.fetchval("SELECT hashtext($1)", self.address.schema)
-            seen = await connection.fetchval("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
-            self.database_clock.saw(seen)
+            await self._see_time(connection)
+            await connection.close(timeout=self._patience_s)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as bad:
+            raise connect_error(bad, self.address) from bad
         finally:
-            await connection.close()
-        self._pool = asyncpg.create_pool(
-            min_size=0,
-            max_size=self._connections,
-            connect=lambda *_, **__: self._connect(),  # the pool's own way would lay its settings over ours
-            reset=_leave_as_it_is,
-            max_queries=1 << 62,
-            max_inactive_connection_lifetime=60,
-        )
-        await self._pool
+            connection.terminate()
         self._bell.start()
 
     async def write(self, unit: Unit[T]) -> T:
@@ -138,11 +146,11 @@ class PostgresStore:
 
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit that only reads, on a snapshot."""
-        return await self._patiently(lambda connection: self._read(connection, unit))
+        return await self._patiently(lambda seat: self._read(seat, unit))
 
     async def look(self, unit: Unit[T]) -> T:
         """Run a unit that only reads; each of its statements sees what is committed by then."""
-        return await self._patiently(lambda connection: self._look(connection, unit))
+        return await self._patiently(lambda seat: self._look(seat, unit))
 
     def fail_pending(self) -> None:
         """Refuse units that come from now on; those that run are let run."""
@@ -160,70 +168,62 @@ class PostgresStore:
             loop.run_until_complete(self._close())
 
     async def _close(self) -> None:
-        if self._running:
-            await asyncio.wait(self._running, timeout=self._patience_s)
-        await self._bell.close()
-        if self._pool is not None:
-            self._pool.terminate()
-            await asyncio.sleep(0)
+        try:
+            if self._running:
+                await asyncio.wait(self._running, timeout=self._patience_s)
+            await self._bell.close()
+        finally:
+            self._seats.close()
+        await asyncio.sleep(0)  # the loop lets go of the sockets
 
     # -- a unit ---------------------------------------------------------------------------------------------
 
     async def _write(self, unit: Unit[T]) -> T:
-        is_alone, turns, repeats = False, 0, 0
-        loop = asyncio.get_running_loop()
-        gone_since: float | None = None
+        until = asyncio.get_running_loop().time() + self._patience_s
+        tries = _Tries()
+        is_alone = False
         while True:
             try:
-                return await self._once(unit, is_alone=is_alone)
+                return await self._once(unit, until, is_alone=is_alone)
             except WantsAlone:
                 is_alone = True
-            except asyncpg.UniqueViolationError as bad:
-                repeats += 1
-                if repeats >= MOST_REPEATS:
-                    raise clear_error(bad, self.address) from bad
-            except (Conflict, *MET) as bad:
-                turns += 1
-                if turns >= MOST_TURNS:
-                    raise StoreError("Too many units met at the same rows; nothing was changed. Try again.") from bad
-                await asyncio.sleep(self._chance.fraction() * 0.002 * min(turns, 20))
-            except asyncpg.DataError:
-                raise  # a value that a column cannot hold: ours, not the connection's
-            except GONE as bad:
-                gone_since = gone_since or loop.time()
-                if loop.time() - gone_since > self._patience_s:
-                    raise StoreError(_UNREACHABLE) from bad
-                self.counters.reconnects += 1
-                await asyncio.sleep(0.05 + self._chance.fraction() * 0.2)
-            except asyncpg.PostgresError as bad:
-                raise clear_error(bad, self.address) from bad
+            except Conflict as bad:
+                await self._before_again(Failed(bad, "met"), tries, until)
+            except Failed as bad:
+                await self._before_again(bad, tries, until)
             self.counters.replays += 1
 
-    async def _once(self, unit: Unit[T], *, is_alone: bool) -> T:
-        """Run a unit once. Raises what the unit raises, and the driver's errors."""
-        pool = self._pool
-        assert pool is not None, "open comes first"
-        async with pool.acquire() as connection:
-            await connection.execute("BEGIN")
-            committing = False
-            xid = ""
-            try:
-                row = await connection.fetchrow(_ALONE if is_alone else _SHARED, _LOCK_CLASS, self._lock_key)
-                assert row is not None, "a SELECT of functions answers"
-                _, xid, seen = row
-                now, real_now = self._times(seen)
-                tx = PostgresTx(connection, now, real_now, self._chance, self._stripe_of(connection), is_alone=is_alone)
-                result = await play(unit, tx)
-                committing = True
-                await connection.execute("COMMIT")
-            except GONE as bad:
-                if not committing:
-                    raise
-                await self._ask_outcome(xid, bad)
-            except BaseException:
-                if not connection.is_closed():
-                    await _roll_back(connection)
-                raise
+    async def _before_again(self, bad: Failed, tries: "_Tries", until: float) -> None:
+        """Wait a little before a unit runs again, or raise what its caller gets."""
+        why, sort = bad.why, bad.sort
+        is_late = asyncio.get_running_loop().time() >= until
+        if sort == "gone":
+            tries.gone += 1
+            self.counters.reconnects += 1
+            is_over = is_late
+            pause = 0.0 if tries.gone == 1 else 0.05 + self._chance.fraction() * 0.2
+        else:
+            tries.met += 1
+            is_over = tries.met >= (MOST_REPEATS if sort in {"taken", "outdated"} else MOST_TURNS) or is_late
+            pause = self._chance.fraction() * 0.002 * min(tries.met, 20)
+        if is_over or sort in {"refused", "wrong"}:
+            raise caller_error(why, sort, self.address) from why
+        await asyncio.sleep(pause)
+
+    async def _once(self, unit: Unit[T], until: float, *, is_alone: bool) -> T:
+        """Run a unit once. Raises what the unit raises, and `Failed`."""
+        seat = await self._take(until)
+        try:
+            if self._stopping:
+                raise StoreError(_STOPPING)
+            xid, tx, result = await self._play(seat, unit, is_alone=is_alone)
+            lost = await _commit(seat.connection)
+        finally:
+            self._seats.give(seat)
+        if lost is not None:
+            self.counters.outcomes_asked += 1
+            if not await is_committed(xid, seat.origin, self._connect, OUTCOME_PATIENCE * self._patience_s):
+                raise Failed(lost, "gone")
         self.counters.units += 1
         self.counters.statements += tx.statements
         for topic, times in tx.rings:
@@ -232,75 +232,51 @@ class PostgresStore:
             self._bell.tell(tx.rings)
         return result
 
-    async def _ask_outcome(self, xid: str, lost: Exception) -> None:
-        """The connection was lost while it committed. Returns if it is committed; raises `GONE`'s error if it is not."""
-        self.counters.outcomes_asked += 1
-        loop = asyncio.get_running_loop()
-        until = loop.time() + 3 * self._patience_s
-        while loop.time() < until:
-            try:
-                connection = await self._connect()
-                try:
-                    status = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", xid)
-                finally:
-                    await connection.close()
-            except (*GONE, StoreError):
-                await asyncio.sleep(0.1)
-                continue
-            except asyncpg.PostgresError as bad:  # a transaction of the future: this is another server than it was
-                raise OutcomeUnknown from bad
-            if status == "committed":
-                return
-            if status == "aborted":
-                raise lost
-            if status is None:
-                break
-            await asyncio.sleep(0.02)
-        raise OutcomeUnknown from lost
-
-    async def _read(self, connection: "asyncpg.pool.PoolConnectionProxy[Any]", unit: Unit[T]) -> T:
-        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    async def _play(self, seat: Seat, unit: Unit[T], *, is_alone: bool) -> tuple[str, PostgresTx, T]:
+        """Run a unit up to its commit; answer its transaction's id, its view of it, and its result."""
+        connection = seat.connection
         try:
-            return await self._look(connection, unit)
-        finally:
-            if not connection.is_closed():
-                await _roll_back(connection)
+            with _failing(connection):
+                await connection.execute("BEGIN")
+                row = await connection.fetchrow(_ALONE if is_alone else _SHARED, _LOCK_CLASS, self._lock_key)
+            assert row is not None, "a SELECT of functions answers"
+            now, real_now = self._times(row[2])
+            tx = PostgresTx(connection, now, real_now, self._chance, seat.stripe, is_alone=is_alone)
+            return row[1], tx, await play(unit, tx)
+        except BaseException as bad:
+            await _undo(connection, bad)
+            raise
 
-    async def _look(self, connection: "asyncpg.pool.PoolConnectionProxy[Any]", unit: Unit[T]) -> T:
-        tx = PostgresTx(connection, self.clock.now(), self.real_clock.now(), self._chance)
+    async def _read(self, seat: Seat, unit: Unit[T]) -> T:
+        with _failing(seat.connection):
+            await seat.connection.execute(_SNAPSHOT)
+        result = await self._look(seat, unit)
+        with _failing(seat.connection):
+            await seat.connection.execute("COMMIT")
+        return result
+
+    async def _look(self, seat: Seat, unit: Unit[T]) -> T:
+        tx = PostgresTx(seat.connection, self.clock.now(), self.real_clock.now(), self._chance, seat.stripe)
         result = await play(unit, tx)
         self.counters.statements += tx.statements
         return result
 
-    async def _patiently(self, work: "Callable[[asyncpg.pool.PoolConnectionProxy[Any]], Coroutine[Any, Any, T]]") -> T:
+    async def _patiently(self, work: Callable[[Seat], Coroutine[Any, Any, T]]) -> T:
         """Do what only reads, again on another connection when one is lost."""
-        pool = self._pool
-        assert pool is not None, "open comes first"
-        loop = asyncio.get_running_loop()
-        until = loop.time() + self._patience_s
+        until = asyncio.get_running_loop().time() + self._patience_s
+        tries = _Tries()
         while True:
             try:
-                async with pool.acquire() as connection:
-                    return await work(connection)
-            except asyncpg.DataError:
-                raise
-            except GONE as bad:
-                if loop.time() > until:
-                    raise StoreError(_UNREACHABLE) from bad
-                await asyncio.sleep(0.05 + self._chance.fraction() * 0.2)
-            except asyncpg.PostgresError as bad:
-                raise clear_error(bad, self.address) from bad
-
-    def _stripe_of(self, connection: "asyncpg.pool.PoolConnectionProxy[Any]") -> int:
-        """Answer a connection's stripe: each of this node's another one, as far as they go."""
-        pid = connection.get_server_pid()
-        stripe = self._stripes.get(pid)
-        if stripe is None:
-            if len(self._stripes) > 100 * STRIPES:
-                self._stripes.clear()  # of connections that are long gone
-            self._next_stripe = (self._next_stripe + 1) % STRIPES
-            stripe = self._stripes[pid] = self._next_stripe
-        return stripe
+                seat = await self._take(until)
+                try:
+                    return await work(seat)
+                except BaseException as bad:
+                    await _undo(seat.connection, bad)
+                    raise
+                finally:
+                    self._seats.give(seat)
+            except Failed as bad:
+                await self._before_again(bad, tries, until)
 
     def _times(self, seen: Instant) -> tuple[Instant, Instant]:
         """Answer house time and real time of a unit: the database's, unless somebody holds the clocks."""
@@ -308,40 +284,106 @@ class PostgresStore:
         now = present if self.clock is self.database_clock else self.clock.now()
         return now, present if self.real_clock is self.database_clock else self.real_clock.now()
 
+    async def _see_time(self, connection: "asyncpg.Connection[Any]") -> None:
+        self.database_clock.saw(await connection.fetchval(_TIME))
+
     # -- connections ----------------------------------------------------------------------------------------
 
-    async def _connect(self) -> "asyncpg.Connection[Any]":
+    async def _take(self, until: float) -> Seat:
+        seats = self._seats
+        try:
+            return await seats.take(until)
+        except NoSeat:
+            raise StoreError(_BUSY) from None
+        except StoreError:
+            raise
+        except Exception as bad:  # whatever a server or a network has to say to a newcomer
+            sort = sort_of(bad, closed=False)
+            raise Failed(bad, "refused" if sort == "wrong" else sort) from bad
+
+    async def _sit(self, until: float) -> Seat:
+        """Open a connection for units."""
+        patience_s = min(self._patience_s, until - asyncio.get_running_loop().time())
+        connection = await self._connect(max(patience_s, 0.1))
+        try:
+            await postgres_schema.refuse_other_version(connection, self.address)
+            origin = await origin_of(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        self._next_stripe = (self._next_stripe + 1) % STRIPES  # each connection another one, as far as they go
+        return Seat(connection, self._next_stripe, origin)
+
+    async def _connect(self, patience_s: float | None = None, **settings: str) -> "asyncpg.Connection[Any]":
         """Open a connection as all of ours are. Raises the driver's errors."""
-        settings = {"search_path": self.address.schema, "application_name": "tasuki"} | _SETTINGS
         connection: asyncpg.Connection[Any] = await asyncpg.connect(
             self.address.dsn,
-            timeout=self._patience_s,
-            command_timeout=60,
+            timeout=self._patience_s if patience_s is None else patience_s,
+            command_timeout=COMMAND_S,
             statement_cache_size=1_000,
             max_cached_statement_lifetime=0,
-            server_settings={**settings, **self.address.settings},
+            server_settings={
+                "search_path": self.address.schema,
+                "application_name": postgres_schema.session_name(self.address),
+                **_SETTINGS,
+                **self.address.settings,
+                **settings,
+            },
         )
         await connection.set_type_codec("numeric", schema="pg_catalog", encoder=str, decoder=_whole, format="text")
         return connection
 
 
-_SETTINGS = {
-    "synchronous_commit": "on",
-    "lock_timeout": "15s",
-    "idle_in_transaction_session_timeout": "60s",  # of a node that was frozen in mid-unit: others need its rows
-    "jit": "off",
-}
+@dataclass(slots=True)
+class _Tries:
+    """How often a unit ran in vain: it met others, or the connection was gone."""
+
+    met: int = 0
+    gone: int = 0
 
 
-async def _roll_back(connection: "asyncpg.pool.PoolConnectionProxy[Any]") -> None:
+@contextmanager
+def _failing(connection: "asyncpg.Connection[Any]") -> Iterator[None]:
+    """Sort the errors of our own statements, as `play` does a unit's."""
     try:
-        await connection.execute("ROLLBACK")
-    except (*GONE, asyncpg.PostgresError):
+        yield
+    except Exception as bad:
+        raise Failed(bad, sort_of(bad, closed=connection.is_closed())) from bad
+
+
+async def _commit(connection: "asyncpg.Connection[Any]") -> Exception | None:
+    """Commit; answer the error that came instead of an answer, if nobody knows yet. Raises `Failed` when it did not commit."""
+    try:
+        said = await connection.execute("COMMIT")
+    except Exception as bad:
+        sort = sort_of(bad, closed=connection.is_closed())
+        if isinstance(bad, asyncpg.PostgresError) and sort != "gone":
+            raise Failed(bad, sort) from bad
         connection.terminate()
+        return bad
+    except BaseException:
+        connection.terminate()
+        raise
+    assert said == "COMMIT", "a statement of the unit had failed, and the unit went on: everything was rolled back"
+    return None
 
 
-async def _leave_as_it_is(_connection: Any) -> None:
-    """Spare the round trip that a pool makes to clean a connection: units leave nothing behind."""
+async def _undo(connection: "asyncpg.Connection[Any]", bad: BaseException) -> None:
+    """Roll back; a connection that is not known to be whole after `bad` is given up."""
+    is_known = isinstance(bad, WantsAlone | Exception) and not (
+        isinstance(bad, Failed) and bad.sort in {"gone", "outdated"}
+    )
+    if is_known and not connection.is_closed():
+        try:
+            if connection.is_in_transaction():
+                await connection.execute("ROLLBACK")
+        except Exception:  # noqa: BLE001 - given up, then
+            is_known = False
+        except BaseException:
+            connection.terminate()
+            raise
+    if not is_known:
+        connection.terminate()
 
 
 def _whole(text: str) -> int | float:

@@ -1,26 +1,54 @@
-"""What the driver raises, sorted by what can be done about it, and put into a sentence for who has to do it."""
+"""What the driver raises, sorted by what can be done about it, and put into a sentence for who has to do it.
+
+=========  ==================================================  =====================================================
+sort       what it was                                         what a unit does about it
+=========  ==================================================  =====================================================
+met        another unit's rows (40001, 40P01, 55P03)           it runs again
+taken      a unique key that appeared meanwhile (23505)        it runs again, and sees who has it
+outdated   a statement prepared before the tables changed      it runs again, on a new connection
+gone       the connection, or there is none to be had          it runs again, when there is one
+refused    the server cannot, or may not, just now             its caller gets a `StoreError`: nothing was changed
+wrong      a statement or a value of ours                      its caller gets the driver's error: our own fault
+=========  ==================================================  =====================================================
+"""
 
 import socket
+from typing import Literal, TypeAlias
 
 import asyncpg
 
 from tasuki.store.postgres_address import Address
-from tasuki.values.errors import StoreError, StoreFull
+from tasuki.values.errors import ConfigError, StoreError, StoreFull
+
+Sort: TypeAlias = Literal["met", "taken", "outdated", "gone", "refused", "wrong"]
 
 MET = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, asyncpg.LockNotAvailableError)
-"""The unit met another one; nothing of it was kept, and it runs again."""
-
+OUTDATED = (
+    asyncpg.InvalidCachedStatementError,
+    asyncpg.exceptions.OutdatedSchemaCacheError,
+    asyncpg.InvalidSQLStatementNameError,  # somebody in between said DISCARD ALL
+)
 GONE = (
     OSError,
     asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
     asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.IdleSessionTimeoutError,
 )
 """The connection is lost, or there is none to be had just now."""
+OURS = ("0A", "22", "23", "42")
+"""Classes of SQLSTATE that no waiting mends: not supported, data, constraints, syntax and names."""
+
+
+class Failed(Exception):
+    """A statement failed, or the connection with it. Nothing of the unit was kept."""
+
+    def __init__(self, why: Exception, sort: Sort) -> None:
+        super().__init__(why)
+        self.why, self.sort = why, sort
 
 
 class OutcomeUnknown(StoreError):
@@ -33,41 +61,78 @@ class OutcomeUnknown(StoreError):
         )
 
 
-def clear_error(bad: Exception, address: Address) -> StoreError:
-    """Say what an error of the server means to a caller. Nothing was changed."""
-    if isinstance(bad, asyncpg.DiskFullError):
+def sort_of(why: Exception, *, closed: bool) -> Sort:
+    """Sort an error of the driver's. `closed`: whether the connection is, after it."""
+    if isinstance(why, MET):
+        return "met"
+    if isinstance(why, OUTDATED):
+        return "outdated"
+    if isinstance(why, GONE) or closed:
+        return "gone"
+    if isinstance(why, asyncpg.UniqueViolationError):
+        return "taken"
+    if isinstance(why, asyncpg.PostgresError):
+        code = str(why.sqlstate or "")
+        return "wrong" if code[:2] in OURS and not isinstance(why, asyncpg.InsufficientPrivilegeError) else "refused"
+    return "wrong"
+
+
+def caller_error(why: Exception, sort: Sort, address: Address) -> Exception:
+    """Answer what a caller gets for an error that does not go away. Nothing was changed."""
+    if sort == "met":
+        return StoreError("Too many units met at the same rows; nothing was changed. Try again.")
+    if sort in {"gone", "outdated"}:
+        return StoreError(f"The database can't be reached ({_said(why)}); nothing was changed. Try again.")
+    if sort in {"wrong", "taken"}:
+        return why
+    if isinstance(why, asyncpg.DiskFullError):
         return StoreFull("The database's disk is full; nothing was changed. Free some space and try again.")
-    if isinstance(bad, asyncpg.ReadOnlySQLTransactionError):
+    if isinstance(why, asyncpg.ReadOnlySQLTransactionError):
         return StoreError(f"{address.shown} only reads now (a standby?); nothing was changed. Name the primary server.")
-    return StoreError(f"The database refused ({bad}); nothing was changed.")
+    return StoreError(f"The database refused ({_said(why)}); nothing was changed.")
 
 
 def connect_error(bad: Exception, address: Address) -> StoreError:
     """Say why a node cannot begin on this database, and what to do."""
     if isinstance(bad, StoreError):
         return bad
-    at = address.shown
+    at, said = address.shown, _said(bad)
     if isinstance(bad, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
         return StoreError(
-            f"{at} refuses the user or the password ({bad}). Check both; the password may come from PGPASSWORD."
+            f"{at} refuses the user or the password ({said}). Check both; the password may come from PGPASSWORD."
         )
     if isinstance(bad, asyncpg.InvalidCatalogNameError):
         return StoreError(f"{at}: there is no database of that name. Make it: createdb {address.database}")
     if isinstance(bad, asyncpg.InsufficientPrivilegeError):
         return StoreError(
-            f"The user of {at} may not do this: {bad}. Give it the right: GRANT CREATE ON DATABASE {address.database} TO "
+            f"The user of {at} may not do this: {said}. Give it the right: GRANT CREATE ON DATABASE {address.database} TO "
             f"the user (or make it the owner of schema {address.schema})."
         )
     if isinstance(bad, asyncpg.TooManyConnectionsError):
-        return StoreError(f"{at} takes no more connections ({bad}). Raise max_connections, or stop what holds them.")
+        return StoreError(f"{at} takes no more connections ({said}). Raise max_connections, or stop what holds them.")
     if isinstance(bad, asyncpg.CannotConnectNowError):
-        return StoreError(f"{at} is starting or stopping ({bad}). Try again in a moment.")
+        return StoreError(f"{at} is starting or stopping ({said}). Try again in a moment.")
+    if isinstance(bad, asyncpg.ProtocolViolationError) and "startup parameter" in said:
+        return StoreError(
+            f"{at} refuses the settings of a connection ({said}): a pooler, like PgBouncer? A node holds few connections, "
+            "and keeps them: name the database server itself."
+        )
     if isinstance(bad, socket.gaierror):
         return StoreError(f"{at}: the host's name is not known ({bad.strerror}). Check the host in --store.")
     if isinstance(bad, TimeoutError):
         return StoreError(f"{at} does not answer. Check host and port in --store, and firewalls between.")
     if isinstance(bad, OSError):
         return StoreError(
-            f"No database server answers at {at} ({bad.strerror or bad}). Start it, or check host and port."
+            f"No database server answers at {at} ({bad.strerror or said}). Start it, or check host and port."
         )
-    return StoreError(f"{at} can't be used ({bad}).")
+    return StoreError(f"{at} can't be used ({said}).")
+
+
+def wrong_url(bad: Exception) -> ConfigError:
+    """Say that the driver cannot make sense of the URL."""
+    return ConfigError(f"--store: {_said(bad)}; spell it postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+
+
+def _said(bad: Exception) -> str:
+    """Answer what an error says, on one line."""
+    return " ".join(str(bad).split()) or type(bad).__name__

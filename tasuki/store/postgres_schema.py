@@ -11,6 +11,7 @@ from tasuki.values.errors import StoreBusy, StoreError, StoreNewer
 
 OLDEST_SERVER = 130_000
 """PostgreSQL 13: the first with `pg_xact_status` of 64-bit transaction ids (`xid8`)."""
+MIGRATION_S = 3600.0
 ALIVE_S = 30
 """A node that was heard of this lately still works on the schema as it is."""
 
@@ -18,6 +19,10 @@ _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1"
 _VERSION = "SELECT value FROM house WHERE name = 'schema'"
 _KEEP_VERSION = (
     "INSERT INTO house (name, value) VALUES ('schema', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+_SEND_AWAY = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE application_name = $1 AND datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
 )
 _OTHERS = "SELECT count(*) FROM nodes WHERE seen_at > (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1 AND stopped_at IS NULL"
 
@@ -32,7 +37,9 @@ async def prepare(connection: "asyncpg.Connection[Any]", address: Address) -> No
     if await connection.fetchval("SELECT pg_is_in_recovery()"):
         raise StoreError(f"{address.shown} is a standby, which only reads; name the primary server.")
     # Several nodes may start at once: one does the work, the others find it done.
-    await connection.execute("SELECT pg_advisory_lock(hashtext('tasuki migrations'), hashtext($1))", address.schema)
+    await connection.execute(
+        "SELECT pg_advisory_lock(hashtext('tasuki migrations'), hashtext($1))", address.schema, timeout=MIGRATION_S
+    )
     try:
         await _prepare(connection, address)
     except asyncpg.InsufficientPrivilegeError as bad:
@@ -43,6 +50,21 @@ async def prepare(connection: "asyncpg.Connection[Any]", address: Address) -> No
     finally:
         await connection.execute(
             "SELECT pg_advisory_unlock(hashtext('tasuki migrations'), hashtext($1))", address.schema
+        )
+
+
+def session_name(address: Address) -> str:
+    """Answer what a node's connections are called in the server's lists."""
+    return f"tasuki {address.schema}"
+
+
+async def refuse_other_version(connection: "asyncpg.Connection[Any]", address: Address) -> None:
+    """Keep a node from working on tables that another version has changed meanwhile. Raises `StoreNewer`."""
+    version, known = int(await connection.fetchval(_VERSION)), migrations()[-1][0]
+    if version != known:
+        raise StoreNewer(
+            f"{address.shown} has schema {version} now, and this node knows {known}: it was upgraded meanwhile. "
+            "Stop this node, and start it with the new version."
         )
 
 
@@ -72,19 +94,22 @@ async def _prepare(connection: "asyncpg.Connection[Any]", address: Address) -> N
         )
     if version == known[-1][0]:
         return
-    if version and (others := await _others(connection)):
+    if version and (others := await nodes_alive(connection)):
         raise StoreBusy(
             f"{others} {'node' if others == 1 else 'nodes'} of schema {version} still {'works' if others == 1 else 'work'} on "
             f"{address.shown}, and this one needs schema {known[-1][0]}. Stop them first, then start the new version."
         )
+    if version:  # a node that was taken for dead may wake up: its connections are of the old schema
+        await connection.fetch(_SEND_AWAY, session_name(address))
     async with connection.transaction():
         for _, sql in known[version:]:
             if text := migration(sql).strip():
-                await connection.execute(text)
+                await connection.execute(text, timeout=MIGRATION_S)
         await connection.execute(_KEEP_VERSION, str(known[-1][0]))
 
 
-async def _others(connection: "asyncpg.Connection[Any]") -> int:
+async def nodes_alive(connection: "asyncpg.Connection[Any]") -> int:
+    """Answer how many nodes work on the store that the connection sees."""
     if await connection.fetchval("SELECT to_regclass('nodes') IS NULL"):
         return 0
     return int(await connection.fetchval(_OTHERS, ALIVE_S * 1000))

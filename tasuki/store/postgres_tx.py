@@ -12,17 +12,16 @@ So the rooms' units are the same on both stores, and many of them wait for the d
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-import asyncpg
 from greenlet import getcurrent, greenlet
 
 from tasuki.store.postgres_dialect import statement
-from tasuki.store.postgres_errors import GONE, MET
+from tasuki.store.postgres_errors import Failed, sort_of
 from tasuki.store.store import Params, Row, T, Unit
 from tasuki.values.chance import Chance
 from tasuki.values.instant import Instant
 
 if TYPE_CHECKING:
-    from asyncpg.pool import PoolConnectionProxy
+    import asyncpg
 
 
 class WantsAlone(BaseException):
@@ -47,7 +46,7 @@ class PostgresTx:
 
     def __init__(
         self,
-        connection: "PoolConnectionProxy[Any]",
+        connection: "asyncpg.Connection[Any]",
         now: Instant,
         real_now: Instant,
         chance: Chance,
@@ -64,7 +63,7 @@ class PostgresTx:
         self.rings: list[tuple[str, int]] = []
         self.statements = 0
         self.failure: BaseException | None = None
-        """The first statement that failed: it spoiled the transaction, whatever the unit makes of it."""
+        """Why the unit is to end: a statement failed that spoiled its transaction, whatever the unit makes of it."""
 
     def all(self, sql: str, params: Params = ()) -> list[Row]:
         """Run a statement and answer all its rows."""
@@ -107,39 +106,50 @@ class PostgresTx:
     def _wait(self, statement_in_hand: Coroutine[Any, Any, Any]) -> Any:
         """Let the loop do it."""
         loop_side = getcurrent().parent
-        if self.failure is not None or loop_side is None:
+        if self.failure is not None:
             statement_in_hand.close()
-            assert loop_side is not None, "a unit runs in a greenlet of its own"
-            assert self.failure is not None
-            raise self.failure
+            raise _Interrupted
+        assert loop_side is not None, "a unit runs in a greenlet of its own"
         return loop_side.switch(statement_in_hand)
+
+    def met(self, bad: BaseException) -> BaseException:
+        """Note that a statement failed; answer what the unit is to see of it."""
+        if not isinstance(bad, Exception):
+            self.failure = bad
+            return bad
+        sort = sort_of(bad, closed=self._connection.is_closed())
+        if sort == "wrong":
+            return bad
+        self.failure = Failed(bad, sort)
+        self.failure.__cause__ = bad
+        return _Interrupted()
 
 
 class _Interrupted(BaseException):
-    """The unit met another one, or its connection is gone. No `Exception`: a room that pauses what fails must not see it."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
+    """A statement failed for no fault of the unit's. No `Exception`: a room that pauses what fails must not see it."""
 
 
 async def play(unit: Unit[T], tx: PostgresTx) -> T:
-    """Run a unit to its end, awaiting each of its statements. Raises what it raises; a statement's error is in `tx.failure`, too."""
+    """Run a unit to its end, awaiting each of its statements.
+
+    Raises what the unit raises. A statement that fails through the unit's own fault is the unit's to handle; any other ends
+    it, whatever it makes of that: `Failed`.
+    """
     side = greenlet(unit)
     try:
         step: Any = side.switch(tx)
         while not side.dead:
             try:
                 answer = await step
-            except asyncpg.DataError as bad:  # a kind of InterfaceError, and yet a fault of ours
-                step = side.throw(bad)
-            except (*MET, *GONE, asyncpg.UniqueViolationError) as bad:
-                step = side.throw(_Interrupted(bad))
-            except BaseException as bad:  # noqa: BLE001 - the unit's own to handle
-                step = side.throw(bad)
+            except BaseException as bad:  # noqa: BLE001 - the unit is to clean up behind itself
+                step = side.throw(tx.met(bad))
             else:
                 step = side.switch(answer)
-    except _Interrupted as end:
-        raise end.error from None
+    except BaseException:
+        if tx.failure is not None:
+            raise tx.failure from tx.failure.__cause__
+        raise
+    if tx.failure is not None:
+        raise tx.failure from tx.failure.__cause__
     result: T = step
     return result

@@ -1,4 +1,4 @@
-"""Every backend that must keep the store's contract. PostgreSQL joins this list; the tests stay as they are."""
+"""Every backend that must keep the store's contract."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tasuki.store.postgres import PostgresStore
+from tasuki.store.postgres_bell import EVERYTHING
 from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Store, T, Unit
 from tasuki.testing import ManualClock
@@ -57,8 +59,27 @@ def open_sqlite(path: Path | None) -> Opened:
     return Opened(store, clock, real_clock, rings)
 
 
-@pytest.fixture(params=["sqlite file", "sqlite memory"])
+def open_postgres(url: str) -> Opened:
+    clock, real_clock = ManualClock(), ManualClock()
+    rings: list[tuple[str, int]] = []
+    store = PostgresStore(
+        url,
+        chance=Chance.seeded(1),
+        wall=real_clock,
+        clock=clock,
+        real_clock=real_clock,
+        on_ring=lambda topic, times: topic == EVERYTHING or rings.append((topic, times)),  # the bell's own greeting
+    )
+    one = Opened(store, clock, real_clock, rings)
+    one.run(store.open())
+    return one
+
+
+@pytest.fixture(params=["sqlite file", "sqlite memory", "postgresql"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
-    one = open_sqlite(tmp_path / "tasuki.db" if request.param == "sqlite file" else None)
+    if request.param == "postgresql":
+        one = open_postgres(request.getfixturevalue("postgres_url"))
+    else:
+        one = open_sqlite(tmp_path / "tasuki.db" if request.param == "sqlite file" else None)
     yield one
     one.close()
