@@ -1,6 +1,6 @@
 """PostgreSQL for the tests' houses (`tests/stores.py`): a store is a schema, made once and emptied for the next test.
 
-Making one takes sixty statements and more; emptying one takes two questions and what it deletes. Serials begin at 1 again.
+Making one takes sixty statements and more; emptying one takes a question and what it deletes. Serials begin at 1 again.
 """
 
 import asyncio
@@ -16,10 +16,35 @@ from tasuki.testing import House
 from tests.postgres import drop_schema, in_schema, new_schema, server
 from tests.stores import Opener
 
-_SERIALS = "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, 1, false) FROM pg_sequences WHERE schemaname = $1 AND last_value IS NOT NULL"
-TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1"
+OBJECTS = """
+SELECT relname, relkind = 'S' AS is_serial FROM pg_class
+WHERE relnamespace = $1::text::regnamespace AND relkind IN ('r', 'p', 'S') ORDER BY relname
+"""
 _FACTS = "('page_secret', 'schema')"
 """What the migrations put into `house`; everything else is a test's."""
+
+
+def what_to_empty(schema: str, objects: Sequence[tuple[str, bool]]) -> str:
+    """Answer a query that answers the statements which empty this schema, given what the migrations made in it.
+
+    Tables that have rows lose them, serials begin at 1 again, and what a test made for its stand-ins goes.
+    """
+    parts = []
+    for name, is_serial in objects:
+        but = f" WHERE name NOT IN {_FACTS}" if name == "house" else ""
+        if is_serial:
+            parts.append(
+                f"SELECT $_$SELECT setval('{schema}.{name}', 1, false)$_$ FROM {schema}.{name} WHERE is_called"
+            )
+        else:
+            rows = f"{schema}.{name}{but}"
+            parts.append(f"SELECT $_$DELETE FROM {rows}$_$ WHERE EXISTS (SELECT 1 FROM {rows})")
+    known = ", ".join(f"'{name}'" for name, _ in objects)
+    parts.append(
+        f"SELECT 'DROP TABLE {schema}.' || relname FROM pg_class "
+        f"WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'r' AND relname NOT IN ({known})"
+    )
+    return " UNION ALL ".join(parts)
 
 
 class Lot:
@@ -31,8 +56,8 @@ class Lot:
         self._free: list[str] = []
         self._kept: dict[Path, str] = {}
         self._open: dict[int, _Lent] = {}
-        self.made: dict[str, frozenset[str]] = {}
-        """Each schema's tables as the migrations made them; what else stands there, a test made for its stand-ins."""
+        self.emptied_by: dict[str, str] = {}
+        """The query for each schema that is made."""
         self._loop = asyncio.new_event_loop()
         self._line: asyncpg.Connection[Any] = self._loop.run_until_complete(asyncpg.connect(self.base))
 
@@ -69,7 +94,9 @@ class Lot:
         self._free = list(self._names)
 
     def close(self) -> None:
-        """Drop all schemas."""
+        """Drop all schemas. A second time does nothing."""
+        if self._loop.is_closed():
+            return
         self._loop.run_until_complete(self._line.close())
         self._loop.close()
         for name in self._names:
@@ -85,35 +112,20 @@ class Lot:
         return name
 
     def _empty(self, name: str) -> None:
-        tables = frozenset(row[0] for row in self._ask(TABLES, name))
-        own = self.made.get(name, tables)
-        full = [
-            "SELECT '{0}' WHERE EXISTS (SELECT 1 FROM {1}.{0}{2})".format(
-                table, name, f" WHERE name NOT IN {_FACTS}" if table == "house" else ""
-            )
-            for table in sorted(tables & own)
-        ]
-        rows = [row[0] for row in self._ask(" UNION ALL ".join(full))] if full else []
-        todo = [f"DROP TABLE {name}.{table}" for table in sorted(tables - own)]
-        todo += [
-            f"DELETE FROM {name}.{table}" + (f" WHERE name NOT IN {_FACTS}" if table == "house" else "")
-            for table in rows
-        ]
-        self._ask(_SERIALS, name)
+        query = self.emptied_by.get(name)
+        if query is None:
+            return  # nobody has come so far as to make it
+        todo = [row[0] for row in self._loop.run_until_complete(self._line.fetch(query))]
         if todo:
             self._loop.run_until_complete(self._line.execute("; ".join(todo)))
-
-    def _ask(self, sql: str, *given: Any) -> Sequence[Any]:
-        return self._loop.run_until_complete(self._line.fetch(sql, *given))
 
 
 class _Lent(PostgresStore):
     """A store that gives its schema back. Nothing of a test need outlast a power cut: commits don't wait for the disk."""
 
     def __init__(self, lot: Lot, schema: str, house: House, *, is_kept: bool) -> None:
-        url = in_schema(lot.base, schema)
         super().__init__(
-            f"{url}&synchronous_commit=off",
+            f"{in_schema(lot.base, schema)}&synchronous_commit=off",
             chance=house.chance,
             wall=house.clock,
             clock=house.clock,
@@ -128,10 +140,11 @@ class _Lent(PostgresStore):
         self._lot.lend(self)
         await super().open()
         schema = self.address.schema
-        if schema not in self._lot.made:
+        if schema not in self._lot.emptied_by:
             connection = await self._connect()
-            self._lot.made[schema] = frozenset(row[0] for row in await connection.fetch(TABLES, schema))
+            made = [(row[0], row[1]) for row in await connection.fetch(OBJECTS, schema)]
             await connection.close()
+            self._lot.emptied_by[schema] = what_to_empty(schema, made)
 
     def close(self) -> None:
         """Close it, and give the schema back."""

@@ -26,6 +26,8 @@ VARIABLE = "TASUKI_TEST_POSTGRESQL"
 OLDEST = 130_000
 KNOCK_S = 3.0
 PREFIX = "tasuki_test"
+PLAIN = "?sslmode=disable"
+"""On loopback: asking for encryption would cost a round trip at every connection."""
 FORGOTTEN_S = 86_400
 """A schema of a test run that was killed stays behind; a later run drops it when it is a day old."""
 
@@ -120,11 +122,11 @@ def _local() -> str | None:
         base = f"postgresql://{quote(user)}{word}@127.0.0.1:5432"
         for database in ("test", PREFIX):
             if _refusal(f"{base}/{database}") is None:
-                return f"{base}/{database}"
+                return f"{base}/{database}{PLAIN}"
         if _refusal(f"{base}/postgres") is None:
             with suppress(asyncpg.PostgresError):
                 ask(f"{base}/postgres", f"CREATE DATABASE {PREFIX}")
-                return f"{base}/{PREFIX}"
+                return f"{base}/{PREFIX}{PLAIN}"
     return None
 
 
@@ -137,7 +139,7 @@ def _login() -> str | None:
 def _embedded() -> str:
     one = own_server(LOGIC)
     atexit.register(one.remove)
-    return one.url
+    return f"{one.url}{PLAIN}"
 
 
 def _forget_old_schemas(url: str) -> None:
