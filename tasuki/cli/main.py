@@ -238,6 +238,51 @@ def doctor(
     raise typer.Exit(examination.examine(data, port, as_json=as_json))
 
 
+Place = Annotated[
+    Path,
+    typer.Option("--data", envvar="TASUKI_DATA", parser=_folder, metavar="DIR", help="The node's data directory."),
+]
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", help="postgresql://USER@HOST/DATABASE. Default: what the node of --data uses."
+    ),
+]
+
+
+@app.command()
+def backup(
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where it is written.")],
+    data: Place = Path(".tasuki"),
+    store: StoreUrl = None,
+    with_credentials: Annotated[
+        bool, typer.Option("--with-credentials", help="Also the owner's key: who has the file may then sign.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write everything that is durable into one file, while nodes run. For either store."""
+    from tasuki.cli import backups
+
+    backups.back_up(file, data, store, with_credentials=with_credentials, force=force, as_json=as_json)
+
+
+@app.command()
+def restore(
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
+    data: Place = Path(".tasuki"),
+    store: StoreUrl = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace all that is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Fill an empty store from a backup, whichever store it was made of. No node may run there."""
+    from tasuki.cli import backups
+
+    backups.restore(file, data, store, force=force, as_json=as_json)
+
+
 Queue = Annotated[str, typer.Argument(help="Name, URL or ARN.")]
 
 

@@ -9,7 +9,8 @@
     ├── StoreError             the store could not keep its promise; nothing was acknowledged
     │   ├── StoreFull          the disk is full; the unit was rolled back
     │   ├── StoreNewer         the file was written by a newer Tasuki
-    │   └── StoreBusy          another node holds the file
+    │   ├── StoreBusy          another node holds the file
+    │   └── StoreTaken         something is there already, and nobody said that it may be replaced
     └── ConfigError            a setting is wrong; names the setting and the fix
 
 An impossible state is an `AssertionError`: it stops the unit and rolls it back. Never one dressed as the other.
@@ -59,6 +60,10 @@ class StoreNewer(StoreError):
 
 class StoreBusy(StoreError):
     """Another node holds this data directory."""
+
+
+class StoreTaken(StoreError):
+    """Something is there already, and nobody said that it may be replaced."""
 
 
 class ConfigError(TasukiError):

@@ -1,0 +1,85 @@
+"""`backup` and `restore`: a house's store as one file, and back, from outside of any node."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+from tasuki import __version__
+from tasuki.runtime.clock import WallClock
+from tasuki.store import backup
+from tasuki.values.config import read_config
+from tasuki.values.errors import ConfigError
+
+DATABASE = "tasuki.db"
+
+
+def store_of(data: Path, store: str | None) -> str | None:
+    """Answer which store is meant: the one that is named, or else the one of the data directory's node; None: its file.
+
+    Raises `ConfigError`.
+    """
+    return store or read_config(data).store
+
+
+def back_up(file: Path, data: Path, store: str | None, *, with_credentials: bool, force: bool) -> backup.Facts:
+    """Write a backup. Raises a `StoreError`, `ConfigError`, or OSError naming the file."""
+    url = store_of(data, store)
+    credentials = _credentials(data) if with_credentials else None
+    made_at = WallClock().now()
+    with backup.written(file, force=force) as part:
+        if url is None:
+            backup.copy_sqlite(data / DATABASE, part)
+        else:
+            from tasuki.store.backup_postgres import copy_postgres  # its driver is loaded only where it is used
+
+            asyncio.run(copy_postgres(url, part))
+        origin = "sqlite" if url is None else "postgresql"
+        backup.note(part, made_at=made_at, origin=origin, version=__version__, credentials=credentials)
+    return backup.check(file)
+
+
+def restore(file: Path, data: Path, store: str | None, *, force: bool) -> tuple[backup.Facts, str]:
+    """Restore a backup; answer what it says of itself, and what became of the owner's key that it may hold.
+
+    Raises a `StoreError`, `ConfigError`, or OSError naming the file.
+    """
+    backup.opened(file).close()  # before anything is made
+    url = store_of(data, store)
+    if url is None:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = backup.restore_sqlite(file, data / DATABASE, force=force)
+    else:
+        from tasuki.store.backup_postgres import restore_postgres
+
+        with tempfile.TemporaryDirectory(prefix="tasuki-restore-") as folder:
+            facts = asyncio.run(restore_postgres(file, url, Path(folder) / DATABASE, force=force))
+    return facts, _keep_credentials(file, data, force=force)
+
+
+def _credentials(data: Path) -> str:
+    path = data / "credentials"
+    if not path.is_file():
+        raise ConfigError(
+            f"--with-credentials: {path} is not there (a node that runs with --dev has none); leave it out"
+        )
+    return path.read_text()
+
+
+def _keep_credentials(file: Path, data: Path, *, force: bool) -> str:
+    text = backup.credentials_in(file)
+    if text is None:
+        return ""
+    path = data / "credentials"
+    if path.exists() and not force:
+        return "" if path.read_text() == text else f"{path} stays as it is; the backup holds another key"
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".credentials.{os.getpid()}")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(fd, text.encode())
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    fresh.rename(path)
+    return f"{path} holds the backup's key"
