@@ -14,6 +14,9 @@ from tasuki.testing import House
 
 Opener = Callable[[House], Store]
 
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+_TABLES_THERE = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+
 
 class Shelf(Protocol):
     """Where stores come from that are not SQLite's."""
@@ -42,3 +45,9 @@ def kept(path: Path) -> Opener:
     return lambda house: SqliteStore(
         path, clock=house.clock, real_clock=house.clock, chance=house.chance, on_ring=house.bell.ring
     )
+
+
+def table_names(house: House) -> list[str]:
+    """Answer the names of all tables of a house's store."""
+    sql = _TABLES if shelf is None else _TABLES_THERE
+    return [name for (name,) in house.look(lambda tx: tx.all(sql))]

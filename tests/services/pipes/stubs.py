@@ -108,7 +108,7 @@ class StubMachine:
         name = name or tx.chance.uuid()
         execution = f"{arn.replace(':stateMachine:', ':execution:')}:{name}"
         tx.run(
-            "INSERT INTO stub_executions VALUES (?, ?, ?) ON CONFLICT (arn) DO NOTHING",
+            "INSERT INTO stub_executions VALUES (?, ?, ?, (SELECT count(*) FROM stub_executions)) ON CONFLICT (arn) DO NOTHING",
             (execution, payload, caller.trace),
         )
         return execution
@@ -130,9 +130,9 @@ class Bench:
         return Room("stubs")
 
     def _tables(self, tx: Tx) -> None:
-        tx.run("CREATE TABLE stub_messages (id TEXT PRIMARY KEY, body TEXT, visible_at INTEGER, receives INTEGER)")
+        tx.run("CREATE TABLE stub_messages (id TEXT PRIMARY KEY, body TEXT, visible_at BIGINT, receives BIGINT)")
         tx.run("CREATE TABLE stub_dead (id TEXT)")
-        tx.run("CREATE TABLE stub_executions (arn TEXT PRIMARY KEY, input TEXT, trace TEXT)")
+        tx.run("CREATE TABLE stub_executions (arn TEXT PRIMARY KEY, input TEXT, trace TEXT, place BIGINT)")
 
     def call(self, operation: str, given: dict[str, Any]) -> dict[str, Any]:
         return self.house.call("pipes", operation, given)
@@ -187,7 +187,7 @@ class Bench:
 
     @property
     def inputs(self) -> list[Any]:
-        return [documents.loads(text) for text in self._ids("SELECT input FROM stub_executions ORDER BY rowid")]
+        return [documents.loads(text) for text in self._ids("SELECT input FROM stub_executions ORDER BY place")]
 
     @property
     def bodies(self) -> list[list[str]]:
