@@ -6,8 +6,8 @@ forever by a node (`serve`) and played to quiet by a test house under its manual
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from tasuki.runtime.bell import Bell
 from tasuki.services.room import Poll, Rooms
@@ -58,13 +58,31 @@ class PollDuty:
             self._width = 1
             return due
         if self._width == 1:
-            answers = [await self._store.write(self._poll.run)]
+            answers = [await self._run()]
         else:
-            answers = await asyncio.gather(*(self._store.write(self._poll.run) for _ in range(self._width)))
+            answers = await asyncio.gather(*(self._run() for _ in range(self._width)))
         now = self._clock.now()
         busy = all(answer is not None and answer <= now for answer in answers)
         self._width = min(self._poll.width, self._width * 2) if busy else 1
-        return now
+        later = [answer for answer in answers if answer is not None and answer > now]
+        return min(later) if len(later) == len(answers) else now  # all that is to be done is in other nodes' hands
+
+    async def _run(self) -> Instant | None:
+        """Run one round; what it was at when it failed for good, the poll hears of."""
+        noted: Mapping[str, Any] = {}
+
+        def unit(tx: Tx) -> Instant | None:
+            nonlocal noted
+            noted = tx.notes
+            return self._poll.run(tx)
+
+        try:
+            return await self._store.write(unit)
+        except Exception as why:
+            failed, now = self._poll.failed, self._clock.now()
+            if failed is None or not failed(noted, now, why):
+                raise
+            return now
 
 
 class TimerDuty:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tasuki.store.store import Tx
 from tasuki.values.instant import Instant
@@ -15,7 +16,9 @@ class Poll:
     `look(tx)` runs on a snapshot and answers when there is work next: an instant not after `tx.now` means now, None
     means not before the bell rings. `run(tx)` is one write unit; it answers the same. The loop calls `look` when
     one of `topics` rings or the instant that was answered last has come, and `run` only if there is work: an idle
-    house costs no write. `width` rounds may share a commit, when each takes another piece of work.
+    house costs no write. `width` rounds may share a commit, when each takes another piece of work. `failed(notes, now, why)`
+    is called when a round failed for good, not to be run again: with what it left in `tx.notes`, so that the poll can
+    leave alone for a while what it was at; it tells whether it did, and then the rounds go on.
     """
 
     name: str
@@ -23,6 +26,7 @@ class Poll:
     look: Callable[[Tx], Instant | None]
     run: Callable[[Tx], Instant | None]
     width: int = 1
+    failed: Callable[[Mapping[str, Any], Instant, Exception], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tasuki.services.machines.errors import (
     ValidationException,
 )
 from tasuki.services.machines.model import check_name, merged_tags
-from tasuki.services.machines.running import load, proceed, send
+from tasuki.services.machines.running import in_hand, load, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Tx
@@ -156,14 +156,14 @@ def take_task(tx: Tx, setting: Setting, arn: str, worker: str | None) -> tuple[s
     rows = tx.all(sql.TASKS, (found.id, PASSED_OVER))
     for place, execution, number, attempt, text in rows:
         tx.run(sql.DROP_TASK, (place,))
-        run = next((held for held in setting.in_hand if held.id == execution), None) or load(tx, setting, execution)
+        run = next((held for held in in_hand(tx) if held.id == execution), None) or load(tx, setting, execution)
         frame = run.state.frames.get(number) if run is not None else None
         if run is None or frame is None or frame.phase is not Phase.RUNNING or frame.attempt != attempt:
             continue
         assert frame.token is not None, "a task of an activity has a token"
         token = frame.token
         started = TaskStarted(number, attempt, worker)
-        if setting.in_hand:  # a Task of some execution asks
+        if in_hand(tx):  # a Task of some execution asks
             send(tx, execution, started)
         else:
             proceed(tx, setting, run, (started,))

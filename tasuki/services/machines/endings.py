@@ -13,9 +13,9 @@ from tasuki.store.store import Tx
 from tasuki.values.instant import Instant
 
 
-def tell_watcher(tx: Tx, switchboard: Switchboard, watcher: str, state: Execution, end: Finish) -> None:
-    """Tell who waits for an execution how it ended."""
-    switchboard.finished(tx, watcher, Ending(end.status == "SUCCEEDED", _described(state, end, tx.now)))
+def tell_watcher(tx: Tx, switchboard: Switchboard, watcher: str, state: Execution, end: Finish, ended_at: Instant) -> None:
+    """Tell who waits for an execution how and when it ended."""
+    switchboard.finished(tx, watcher, Ending(end.status == "SUCCEEDED", _described(state, end, ended_at)))
 
 
 def _described(state: Execution, end: Finish, now: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tasuki.services.machines.listing import started_by
 from tasuki.services.machines.map_api import has_no_history, label_facts, with_child_facts
 from tasuki.services.machines.model import machine_arn, parse_execution_arn
 from tasuki.services.machines.remains import Ended, redrive_status
-from tasuki.services.machines.running import load, proceed, send
+from tasuki.services.machines.running import in_hand, load, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.starting import Start, start_later, start_now
 from tasuki.store.pages import page_tokens
@@ -41,7 +41,7 @@ def start_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, Any
         name=given.get("name"),
         trace=request.trace or given.get("traceHeader") or None,
     )
-    arn, started_at = (start_later if setting.in_hand else start_now)(tx, setting, wish)
+    arn, started_at = (start_later if in_hand(tx) else start_now)(tx, setting, wish)
     return {"executionArn": arn, "startDate": started_at}
 
 
@@ -152,7 +152,7 @@ def stop_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, Any]
     if row is None:
         raise ExecutionDoesNotExist(arn)
     stop = StopRequested(request.input.get("error"), request.input.get("cause"))
-    if setting.in_hand and row[1] == "RUNNING":
+    if in_hand(tx) and row[1] == "RUNNING":
         send(tx, row[0], stop)
         return {"stopDate": tx.now}
     run = load(tx, setting, row[0])

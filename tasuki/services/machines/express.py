@@ -28,7 +28,7 @@ from tasuki.services.machines.express_answers import sync_answer
 from tasuki.services.machines.express_state import pack_standing, unpack_standing, with_news
 from tasuki.services.machines.logging_records import log_history
 from tasuki.services.machines.model import express_arn, machine_arn
-from tasuki.services.machines.running import Run, tell
+from tasuki.services.machines.running import Run, in_hand, tell
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.switchboard import Ending
 from tasuki.store.store import Tx
@@ -65,6 +65,11 @@ def begin_later(tx: Tx, run: Run) -> None:
     """Write an execution that begins in a later unit."""
     _insert(tx, run, None, None)
     set_timer(tx, ROOM, f"{OWNER}:{express_id(run)}", tx.now)
+
+
+def hold(tx: Tx, execution: str) -> None:
+    """Take an execution in hand before anything that is read of it, and before its timer."""
+    tx.lock(sql.HOLD_EXPRESS, (execution,))
 
 
 def fire(tx: Tx, setting: Setting, execution: str) -> None:
@@ -116,7 +121,11 @@ def _news(state: Execution, standing: bytes, now: Instant) -> list[Event]:
 
 
 def send(tx: Tx, execution: str, event: Event) -> None:
-    """Have an execution told something in a later unit, if it is open."""
+    """Have an execution told something in a later unit, if it is open.
+
+    The one place where a unit waits for a second execution: who called is told by whom it called, and never the other way
+    round, so nobody waits in a circle.
+    """
     row = tx.one(sql.EXPRESS_STANDING, (execution,))
     if row is None or row[0] is None:
         return
@@ -126,11 +135,12 @@ def send(tx: Tx, execution: str, event: Event) -> None:
 
 def _proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event], caller: str | None, *, is_row: bool) -> None:
     """Tell an execution what happened, do what it wants, and save or end it."""
-    setting.in_hand.append(run)
+    held = in_hand(tx)
+    held.append(run)
     try:
         standing = _tell(tx, setting, run, events)
     finally:
-        setting.in_hand.pop()
+        held.pop()
     log_history(tx, run.logging, run.state.arn, run.history)
     if run.finish is not None:
         _end(tx, setting, run, caller, is_row=is_row)

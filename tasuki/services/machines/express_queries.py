@@ -11,8 +11,10 @@ LOAD_EXPRESS = (
     "e.answer IS NOT NULL, m.account, m.region, m.name, m.status, r.digest, r.role_arn, r.logging "
     "FROM express e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
 )
+# Take it in hand.
+HOLD_EXPRESS = "SELECT 1 FROM express WHERE id = ? FOR UPDATE"
 # Where it stands.
-EXPRESS_STANDING = "SELECT state FROM express WHERE id = ?"
+EXPRESS_STANDING = "SELECT state FROM express WHERE id = ? /*pg FOR UPDATE */"
 # Where it stands after a unit.
 SAVE_EXPRESS = "UPDATE express SET state = ? WHERE id = ?"
 # It is over, and its caller has not heard of it yet.

@@ -1,7 +1,8 @@
 """What this room does by itself: serve executions that are ready, in turn; and timers."""
 
 import logging
-from contextlib import nullcontext
+from collections.abc import Mapping
+from typing import Any
 
 from tasuki.engine.events import Continued, Event, Started, TimerFired
 from tasuki.services.machines import activities_queue, express
@@ -11,14 +12,18 @@ from tasuki.services.machines.map_redriving import redriven
 from tasuki.services.machines.running import Run, load, make_ready, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
+from tasuki.values.errors import StoreError
 from tasuki.values.instant import SECOND, Instant
 
 log = logging.getLogger("tasuki.machines")
 
 INBOX_ROWS = 64
 """What happened to an execution is told in portions; a unit stays small."""
+MOMENT_MS = 20
+"""When to look again, while all that is ready is in other hands."""
 PAUSE_MS = 10 * SECOND
 """How long an execution is left alone whose unit failed: it alone, and no other."""
+_SERVED = "machines.served"
 _RETIRED = frozenset({"retention", "logs"})
 """Owners of timers that older versions set; a poll does their work now (retention.py)."""
 
@@ -26,9 +31,12 @@ _RETIRED = frozenset({"retention", "logs"})
 class Turns:
     """Serves ready executions, the one that waits the longest first.
 
-    Each look notes the last turn given out, and the rounds that follow serve no later one: an execution that goes on is
-    put behind all others, and no two rounds that share a commit serve the same. An execution whose unit fails (which
-    only a fault of ours can do) is passed over for a while, so that it holds up nobody.
+    Each look notes the last turn given out, and the rounds that follow serve no later one, so that rounds which share a
+    commit do not serve the same execution over and over. That is all it is for: on PostgreSQL turns become visible in any
+    order, and one that does late is served in the next rounds. Which execution is in other hands, is passed over.
+
+    An execution whose unit fails for good (which only a fault of ours can do) is passed over for a while, so that it holds
+    up nobody.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -49,41 +57,53 @@ class Turns:
             return opens
         if self._paused:
             self._paused = {one: until for one, until in self._paused.items() if until > tx.now}
-        return tx.now if self._next(tx) is not None else min(self._paused.values())
+        return tx.now if self._next(tx) is not None else min(self._paused.values(), default=None)
 
     def serve(self, tx: Tx) -> Instant | None:
         """Serve the execution whose turn it is; tell whether another one waits."""
         transitions = self._setting.transitions
         if transitions is not None and (opens := transitions.opens(tx.now)) > tx.now:
             return opens
-        taken = self._next(tx)
-        if taken is None:
-            return None
-        turn, execution, goes_on = taken
-        tx.run(sql.DROP_READY, (turn,))
-        try:
-            with transitions.front() if transitions is not None else nullcontext():
-                self._serve(tx, execution, goes_on=bool(goes_on))
-        except Exception:
-            # Said here, where its name is known: the store runs the group again without it.
-            log.exception("execution %s could not go on; tried again in %s s", execution, PAUSE_MS // SECOND)
-            self._paused[execution] = tx.now + PAUSE_MS
-            raise
-        self._paused.pop(execution, None)
+        execution = self._next(tx, sql.HOLD_READY)
+        if execution is None:
+            return tx.now + MOMENT_MS if self._next(tx) is not None else None
+        tx.notes[_SERVED] = execution
+        # Before the inbox is read: whoever puts something into it later leaves a row here that is not taken now.
+        taken = tx.all(sql.TAKE_READY, (execution,))
+        if not taken:
+            return tx.now  # somebody else has served it since it was found
+        self._serve(tx, execution, goes_on=any(goes_on for (goes_on,) in taken))
+        if self._paused:
+            self._paused.pop(execution, None)
         return tx.now if self._next(tx) is not None else None
 
-    def _next(self, tx: Tx) -> tuple[int, int, int] | None:
-        """Answer (turn, execution, goes on) of whose turn it is."""
-        for turn, execution, goes_on in tx.all(sql.NEXT_READY, (self._last_turn, 1 + len(self._paused))):
-            if execution not in self._paused:
-                return turn, execution, goes_on
-        return None
+    def failed(self, notes: Mapping[str, Any], now: Instant, why: Exception) -> bool:
+        """Leave an execution alone whose unit failed for good; when the store is at fault, it is not."""
+        execution = notes.get(_SERVED)
+        if execution is None or isinstance(why, StoreError):
+            return False
+        log.error("execution %s could not go on; tried again in %s s", execution, PAUSE_MS // SECOND, exc_info=why)
+        self._paused[execution] = now + PAUSE_MS
+        return True
+
+    def _next(self, tx: Tx, statement: str = sql.NEXT_READY) -> int | None:
+        """Answer whose turn it is."""
+        after, limit = 0, 1 + 4 * len(self._paused)
+        while True:
+            rows = tx.all(statement, (after, self._last_turn, limit))
+            for turn, execution in rows:
+                if execution not in self._paused:
+                    return int(execution)
+                after = turn
+            if len(rows) < limit:
+                return None
 
     def _serve(self, tx: Tx, execution: int, *, goes_on: bool) -> None:
         run = load(tx, self._setting, execution)
         if run is None:
             tx.run(sql.DROP_INBOX_OF, (execution,))
             return
+        run.in_front = True
         _tell_news(tx, self._setting, run, goes_on=goes_on)
 
 
@@ -99,7 +119,7 @@ def _tell_news(tx: Tx, setting: Setting, run: Run, *, goes_on: bool) -> None:
     if run.finish is not None:
         return
     if told > 0:
-        tx.run(sql.DROP_INBOX, (run.id, rows[told - 1][0]))
+        tx.many(sql.DROP_INBOX, [row[:1] for row in rows[:told]])
     if len(rows) == INBOX_ROWS:
         make_ready(tx, run.id)
 
@@ -111,6 +131,17 @@ def _next_step(tx: Tx, run: Run) -> Event:
     if run.state.redriven_at is not None and run.id is not None and (event := redriven(tx, run.id)).remains:
         return event
     return Continued()
+
+
+def hold_owner(tx: Tx, key: str) -> None:
+    """Take in hand whose timer `key` is, before the timer is claimed: whoever steps an execution takes them in this order."""
+    owner, _, place = key.partition(":")
+    if owner == express.OWNER:
+        express.hold(tx, place)
+    elif owner == activities_queue.OWNER:
+        tx.lock(sql.HOLD_EXECUTION, (int(place.partition(":")[0]),))
+    elif owner not in _RETIRED:
+        tx.lock(sql.HOLD_EXECUTION, (int(owner),))
 
 
 def fire(tx: Tx, setting: Setting, key: str) -> None:

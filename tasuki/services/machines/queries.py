@@ -38,6 +38,8 @@ ADD_REVISION = (
 SET_REVISION = "UPDATE machines SET revision = ? WHERE id = ?"
 # DELETING while executions run, DELETED after.
 SET_MACHINE_STATUS = "UPDATE machines SET status = ? WHERE id = ?"
+# Two executions that end at the same time must not each take the other for the last one.
+HOLD_MACHINE = "SELECT 1 FROM machines WHERE id = ? FOR UPDATE"
 # The last execution of a machine that is being deleted has ended.
 END_DELETING = "UPDATE machines SET status = 'DELETED' WHERE id = ? AND status = 'DELETING'"
 # Tags are one JSON list.
@@ -52,8 +54,8 @@ LET_GO = "RELEASE integration"
 # A new execution. Answers no row if the name is taken.
 ADD_EXECUTION = (
     "INSERT INTO executions (machine, revision, name, status, input, output, error, cause, started_at, stopped_at, seed, "
-    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, variable_bytes, version, alias, map_run) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "trace, origin, origin_id, watcher, deadline, last_event, last_frame, last_attempt, history_bytes, variable_bytes, version, alias, map_run, last_at) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (machine, name) DO NOTHING RETURNING id"
 )
 # The execution that has the name.
@@ -62,9 +64,12 @@ EXECUTION_NAMED = "SELECT status, input, started_at FROM executions WHERE machin
 LOAD = (
     "SELECT e.id, e.machine, e.revision, e.name, e.status, e.input, e.started_at, e.seed, e.trace, e.watcher, e.deadline, "
     "e.last_event, e.last_frame, e.last_attempt, e.history_bytes, e.variable_bytes, m.account, m.region, m.name, m.status, r.digest, r.role_arn, "
-    "r.logging, e.version, e.alias, e.redrives, e.redriven_at "
-    "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ?"
+    "r.logging, e.version, e.alias, e.redrives, e.redriven_at, e.last_at "
+    "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ? "
+    "/*pg FOR UPDATE OF e */"
 )
+# Take an execution in hand before anything that is read of it.
+HOLD_EXECUTION = "SELECT 1 FROM executions WHERE id = ? FOR UPDATE"
 # Find an execution by the names in its ARN. Of machines that shared a name the newest counts.
 FIND_EXECUTION = (
     "SELECT e.id, e.status, e.last_event FROM executions e JOIN machines m ON m.id = e.machine "
@@ -93,14 +98,14 @@ OPEN_EXECUTIONS = (
     "SELECT id, name, status, started_at, stopped_at, version, alias, redrives, redriven_at FROM executions "
     "WHERE machine = ? AND status = 'RUNNING' AND id < ? ORDER BY id DESC LIMIT ?"
 )
-# How many executions are open, for the quota.
-OPEN_COUNT = "SELECT count(*) FROM executions WHERE status = 'RUNNING'"
+# How many executions are open, for the quota: no more than a number.
+OPEN_COUNT = "SELECT count(*) FROM (SELECT 1 FROM executions WHERE status = 'RUNNING' LIMIT ?) AS counted"
 # Whether a machine still has an open one.
 ANY_OPEN = "SELECT 1 FROM executions WHERE machine = ? AND status = 'RUNNING' LIMIT 1"
 # Where an execution stands after a unit.
 SAVE_EXECUTION = (
     "UPDATE executions SET status = ?, output = ?, error = ?, cause = ?, stopped_at = ?, deadline = ?, last_event = ?, "
-    "last_frame = ?, last_attempt = ?, history_bytes = ?, variable_bytes = ? WHERE id = ?"
+    "last_frame = ?, last_attempt = ?, history_bytes = ?, variable_bytes = ?, last_at = ? WHERE id = ?"
 )
 
 # -- frames and results ------------------------------------------------------------------------------------------
@@ -108,9 +113,9 @@ SAVE_EXECUTION = (
 # One frame.
 FRAME = "SELECT id, body, counts, timer FROM frames WHERE execution = ? AND id = ?"
 # The open frames below one.
-FRAMES_BELOW = "SELECT id, body, counts, timer FROM frames WHERE execution = ? AND parent = ?"
+FRAMES_BELOW = "SELECT id, body, counts, timer FROM frames WHERE execution = ? AND parent = ? ORDER BY id"
 # The frames that wait for nothing: a step stopped at its bound.
-READY_FRAMES = "SELECT id, body, counts, timer FROM frames WHERE execution = ? AND ready = 1"
+READY_FRAMES = "SELECT id, body, counts, timer FROM frames WHERE execution = ? AND ready = 1 ORDER BY id"
 # Who waits for the answer with this token.
 FRAME_OF_TOKEN = "SELECT execution, id FROM frames WHERE token = ?"  # noqa: S105 - a statement, no secret
 # A frame as it now is; its body is newer than its counts.
@@ -154,20 +159,22 @@ ADD_TO_INBOX = "INSERT INTO inbox (execution, body) VALUES (?, ?)"
 ANY_IN_INBOX = "SELECT 1 FROM inbox WHERE execution = ? LIMIT 1"
 # The oldest of it.
 INBOX = "SELECT id, body FROM inbox WHERE execution = ? ORDER BY id LIMIT ?"
-# What was told.
-DROP_INBOX = "DELETE FROM inbox WHERE execution = ? AND id <= ?"
+# What was told. By its number alone: of two rows the later one may be seen first, so "up to here" would lose some.
+DROP_INBOX = "DELETE FROM inbox WHERE id = ?"
 # An execution is over.
 DROP_INBOX_OF = "DELETE FROM inbox WHERE execution = ?"
-# An execution has something to do now; behind all others that have.
-ADD_READY = (
-    "INSERT INTO ready (execution, goes_on) VALUES (?, ?) "
-    "ON CONFLICT (execution) DO UPDATE SET goes_on = ready.goes_on | excluded.goes_on"
-)
+# An execution has something to do now; behind all others that have. It may stand here more than once.
+ADD_READY = "INSERT INTO ready (execution, goes_on) VALUES (?, ?)"
 # The last turn given out to anybody who still waits for it.
 LAST_TURN = "SELECT max(turn) FROM ready"
-# Whose turns are next.
-NEXT_READY = "SELECT turn, execution, goes_on FROM ready WHERE turn <= ? ORDER BY turn LIMIT ?"
-# Taken.
-DROP_READY = "DELETE FROM ready WHERE turn = ?"
+# Whose turns are next. The join: what stands here of an execution that is forgotten is nobody's work.
+NEXT_READY = (
+    "SELECT r.turn, r.execution FROM ready r /*pg JOIN executions e ON e.id = r.execution */ "
+    "WHERE r.turn > ? AND r.turn <= ? ORDER BY r.turn LIMIT ?"
+)
+# The same, and hold them; those in other hands are passed over.
+HOLD_READY = f"{NEXT_READY} /*pg FOR UPDATE OF e SKIP LOCKED */"
+# Taken, all that stand here of an execution.
+TAKE_READY = "DELETE FROM ready WHERE execution = ? RETURNING goes_on"
 # An execution is over.
 DROP_READY_OF = "DELETE FROM ready WHERE execution = ?"

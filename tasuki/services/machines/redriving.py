@@ -11,7 +11,7 @@ from tasuki.services.machines.errors import ExecutionDoesNotExist, ExecutionNotR
 from tasuki.services.machines.map_redriving import redriven
 from tasuki.services.machines.model import parse_execution_arn
 from tasuki.services.machines.remains import Ended, why_not
-from tasuki.services.machines.running import load, make_ready, proceed
+from tasuki.services.machines.running import in_hand, load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.status_events import tell_status
 from tasuki.store.store import Tx
@@ -53,7 +53,7 @@ def redrive_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, A
     run = load(tx, setting, execution)
     assert run is not None, "an execution that was made to run runs"
     tell_status(tx, setting.switchboard, run.state)
-    if setting.in_hand:  # a Task of some execution asks
+    if in_hand(tx):  # a Task of some execution asks
         make_ready(tx, execution, goes_on=True)
     else:
         proceed(tx, setting, run, (redriven(tx, execution),))

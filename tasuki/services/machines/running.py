@@ -46,8 +46,10 @@ from tasuki.services.machines.throttling import step_within
 from tasuki.store.store import Tx
 from tasuki.store.timers import clear_timers, set_timer
 from tasuki.values.documents import Doc
+from tasuki.values.instant import Instant
 
 EVERY_ROW = 1 << 31
+_IN_HAND = "machines.in_hand"
 
 
 class NameTaken(Exception):
@@ -82,6 +84,10 @@ class Run:
     """What it is to a Map Run."""
     fired: int | None = None
     """The frame whose timer row was taken in this unit."""
+    last_at: Instant = 0
+    """When its newest event was written, or it started: no later event may have an earlier time, whatever a node's clock says."""
+    in_front: bool = False
+    """It is served in its turn (throttling.py)."""
     history: list[HistoryEvent] = field(default_factory=list)
     goes_on: bool = False
     finish: Finish | None = None
@@ -96,15 +102,18 @@ class Run:
         return len(self.history) >= MAX_STEP_EVENTS or self.state.history_bytes - self.first_bytes >= MAX_STEP_BYTES
 
 
-def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
-    """Take an open execution in hand; None when it has ended or is not known."""
-    row = tx.one(sql.LOAD, (execution_id,))
+def load(tx: Tx, setting: Setting, execution_id: int, statement: str = sql.LOAD) -> Run | None:
+    """Take an open execution in hand; None when it has ended or is not known.
+
+    On PostgreSQL it is held from here on until the unit is over, so what is read of it afterwards is how it stands.
+    """
+    row = tx.one(statement, (execution_id,))
     if row is None or row[4] != "RUNNING":
         return None
     (_, machine_id, revision, name, _, text, started_at, seed, trace, watcher, deadline, *rest) = row
     last_event, last_frame, last_attempt, history_bytes, variable_bytes, *machine = rest
     account, region, machine_name, status, digest, role_arn, logging, *more = machine
-    version, alias, redrives, redriven_at = more
+    version, alias, redrives, redriven_at, last_at = more
     own_arn = machine_arn(account, region, machine_name)
     saved = SavedFrames(tx, execution_id)
     run = Run(
@@ -143,6 +152,7 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
         deleting=status != "ACTIVE",
         logging=logging,
         first_bytes=history_bytes,
+        last_at=last_at,
     )
     if "/" in machine_name:
         run.child, run.state.block, run.state.item = child_of(tx, execution_id, run.state.input)
@@ -150,16 +160,23 @@ def load(tx: Tx, setting: Setting, execution_id: int) -> Run | None:
     return run
 
 
+def in_hand(tx: Tx) -> list[Run]:
+    """Answer the execution that this unit steps (and what it runs within itself): it steps no other until that is done."""
+    held: list[Run] = tx.notes.setdefault(_IN_HAND, [])
+    return held
+
+
 def proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
     """Tell an execution what happened, do what it wants, and save it; answer how many of `events` it was told.
 
     Raises `NameTaken` when the execution is new and its name is not.
     """
-    setting.in_hand.append(run)
+    held = in_hand(tx)
+    held.append(run)
     try:
         return _proceed(tx, setting, run, events)
     finally:
-        setting.in_hand.pop()
+        held.pop()
 
 
 def _proceed(tx: Tx, setting: Setting, run: Run, events: Iterable[Event]) -> int:
@@ -194,8 +211,10 @@ def tell(tx: Tx, setting: Setting, run: Run, event: Event, follow: deque[Event])
 
     Saves nothing.
     """
-    outcome = step_within(setting.transitions, run, event, tx.now)
-    run.history += outcome.history
+    outcome = step_within(setting.transitions, run, event, max(tx.now, run.last_at))
+    if outcome.history:
+        run.history += outcome.history
+        run.last_at = outcome.history[-1].at
     run.goes_on = run.goes_on or outcome.ready
     if outcome.commands:
         _perform(tx, setting, run, outcome.commands, follow)
@@ -310,7 +329,7 @@ def insert_row(tx: Tx, setting: Setting, run: Run) -> int:
 def _insert(tx: Tx, setting: Setting, run: Run) -> None:
     """Write the row of a new execution. Raises `NameTaken`."""
     state = run.state
-    status, output, error, cause, stopped_at = ending_columns(run.finish, tx.now)
+    status, output, error, cause, stopped_at = ending_columns(run.finish, run.last_at)
     row = tx.one(
         sql.ADD_EXECUTION,
         (
@@ -338,6 +357,7 @@ def _insert(tx: Tx, setting: Setting, run: Run) -> None:
             run.version,
             run.alias,
             run.child.run if run.child is not None else None,
+            run.last_at or state.started_at,
         ),
     )
     if row is None:
@@ -359,10 +379,11 @@ def _save(tx: Tx, setting: Setting, run: Run) -> None:
     if run.id is None:
         _insert(tx, setting, run)
     elif run.history or run.finish is not None:
-        status, output, error, cause, stopped_at = ending_columns(run.finish, tx.now)
+        status, output, error, cause, stopped_at = ending_columns(run.finish, run.last_at)
         ending = (status, output, error, cause, stopped_at)
         numbers = (state.last_event, state.last_frame, state.last_attempt, state.history_bytes)
-        tx.run(sql.SAVE_EXECUTION, (*ending, state.deadline, *numbers, state.frames.variable_bytes, run.id))
+        weight = state.frames.variable_bytes
+        tx.run(sql.SAVE_EXECUTION, (*ending, state.deadline, *numbers, weight, run.last_at, run.id))
     assert run.id is not None
     # An Express child has no history that anybody could ask for.
     for first, count, body in pack_history(run.history) if not state.express else ():
@@ -389,10 +410,12 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
         clear_timers(tx, ROOM, str(run.id))
     if run.finish.remains and not run.state.express:
         keep_remains(tx, run.id, run.finish.remains)
-    tell_status(tx, setting.switchboard, run.state, run.finish)
+    tell_status(tx, setting.switchboard, run.state, run.finish, run.last_at)
     if run.child is not None:
         child_ended(tx, run.child, run.finish)
     if run.watcher is not None:
-        tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish)
-    if run.deleting and tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:
-        tx.run(sql.END_DELETING, (run.machine_id,))
+        tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish, run.last_at)
+    if run.deleting:
+        tx.lock(sql.HOLD_MACHINE, (run.machine_id,))
+        if tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:
+            tx.run(sql.END_DELETING, (run.machine_id,))

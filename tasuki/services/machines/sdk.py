@@ -4,7 +4,7 @@ The room's own operation runs, on a request made of the Task's parameters; what 
 would get. Long polls answer at once. What an operation wrote before it said no is undone.
 
 Step Functions' own operations never step an execution here, since one is in hand: they leave their news in the inbox
-(`Setting.in_hand`).
+(`running.in_hand`).
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the parts of this room share: configuration, switchboard, parsed machines, and the quota of open executions."""
 
-from typing import TYPE_CHECKING
-
 from tasuki.services.machines.definitions import Definitions
 from tasuki.services.machines.errors import ExecutionLimitExceeded, ThrottlingException
 from tasuki.services.machines.queries import OPEN_COUNT
@@ -11,9 +9,6 @@ from tasuki.store.store import Tx
 from tasuki.values.buckets import Bucket
 from tasuki.values.config import Config
 from tasuki.values.instant import DAY
-
-if TYPE_CHECKING:
-    from tasuki.services.machines.running import Run
 
 ROOM = "machines"
 OPEN_EXECUTIONS = 1_000_000
@@ -26,10 +21,12 @@ MAP_RUN_CHILDREN = 500
 """Child executions that one Map Run has open at a time, whatever its MaxConcurrency says."""
 EXECUTION_DAYS = 90
 """How long an ended execution can be read (Step Functions quotas, "execution history retention")."""
+_SHARE = 8
+"""What part of the room below the quota a node gives away before it counts again."""
 
 
 class Setting:
-    """One per room. Holds nothing that a lost node would miss."""
+    """One per room, shared by all units of a node: holds nothing that a lost node or a unit that is undone would miss."""
 
     def __init__(self, config: Config, switchboard: Switchboard) -> None:
         self.config = config
@@ -47,8 +44,6 @@ class Setting:
         rate = config.quotas.get("state_transitions_per_second", 0)
         burst = config.quotas.get("state_transitions_burst", rate)
         self.transitions = Transitions(rate, max(burst, 1)) if rate else None
-        self.in_hand: list[Run] = []
-        """The execution that is being stepped (and what it runs within itself): no other is, until that is done."""
 
     def admit_start(self, tx: Tx) -> None:
         """Let one more StartExecution through, where the quota bounds their rate. Raises `ThrottlingException`."""
@@ -58,12 +53,13 @@ class Setting:
     def admit_execution(self, tx: Tx) -> None:
         """Make room for one more execution. Raises `ExecutionLimitExceeded`.
 
-        Counts only as often as the answer could matter: `n` below the quota, `n` starts need no count.
+        Counts only as often as the answer could matter: far below the quota many starts need no count. Nodes do not tell each
+        other what they start between two counts, so each takes a part of the room: several may pass the quota by a few.
         """
         if self._headroom <= 0:
-            row = tx.one(OPEN_COUNT)
+            row = tx.one(OPEN_COUNT, (self._open_executions,))
             assert row is not None
-            self._headroom = self._open_executions - row[0]
+            self._headroom = -(-(self._open_executions - row[0]) // _SHARE)
             if self._headroom <= 0:
                 raise ExecutionLimitExceeded(
                     f"The maximum number of open executions ({self._open_executions}) has been reached; "

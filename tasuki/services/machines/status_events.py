@@ -18,13 +18,15 @@ MOST_BYTES = 248 * 1024
 """Input and output together, escaped: above it the input is left out, and then the output (cloudwatch.md section 6)."""
 
 
-def tell_status(tx: Tx, switchboard: Switchboard, state: Execution, end: Finish | None = None) -> None:
-    """Tell that an execution began to run, or (with `end`) how it ended."""
+def tell_status(
+    tx: Tx, switchboard: Switchboard, state: Execution, end: Finish | None = None, ended_at: Instant = 0
+) -> None:
+    """Tell that an execution began to run, or (with `end`) how and when it ended."""
     if not switchboard.status_listeners or state.express:
         return
     _, _, _, region, account, *_ = state.arn.split(":")
-    detail = status_detail(state, end, tx.now)
-    switchboard.status_changed(tx, StatusChange(state.arn, account, region, tx.now, detail))
+    at = ended_at or tx.now
+    switchboard.status_changed(tx, StatusChange(state.arn, account, region, at, status_detail(state, end, at)))
 
 
 def status_detail(state: Execution, end: Finish | None, now: Instant) -> dict[str, Any]:

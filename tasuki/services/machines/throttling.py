@@ -4,13 +4,11 @@ Whoever finds the bucket empty waits and never fails. An execution that is told 
 but enters no state without a token: its frames stay ready, and it stands in line with all others that are. While anybody
 stands in line only those in front get tokens, a few at a time; `polls.Turns` comes back when there are some again. In house
 time. What the bucket holds is lost with the node, and a unit that is run again takes its tokens twice: the rate may be
-lower than what is set for a moment, and is never higher.
+lower than what is set for a moment, and is never higher. Each node has a bucket of its own.
 
 Express machines have no such quota. A retry enters no state, and takes nothing.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tasuki.engine.step import Outcome, step
@@ -36,18 +34,18 @@ class Transitions:
         self._gulp = max(1, min(burst, per_second // WAKES_PER_SECOND))
         self._in_line = False
         """Somebody may be waiting."""
-        self._in_front = False
-        """Whoever is stepped now is at the front of the line."""
 
-    def allowed(self, now: Instant) -> int:
-        """Answer how many transitions an execution may make now."""
-        if self._in_line and not self._in_front:
+    def take(self, now: Instant, *, in_front: bool) -> int:
+        """Take tokens for as many transitions as an execution may make now; `in_front`: of the line."""
+        if self._in_line and not in_front:
             return 0
-        return min(int(self._bucket.held(now)), AT_A_TURN if self._in_line else MAX_TRANSITIONS)
-
-    def take(self, count: int, *, more: bool) -> None:
-        """Take what was used up; `more` tells whether the execution would go on and stands in line now."""
+        count = min(int(self._bucket.held(now)), AT_A_TURN if self._in_line else MAX_TRANSITIONS)
         self._bucket.spend(count)
+        return count
+
+    def give_back(self, count: int, *, more: bool) -> None:
+        """Give back what was not used; `more` tells whether the execution would go on and stands in line now."""
+        self._bucket.spend(-count)
         self._in_line = self._in_line or more
 
     def opens(self, now: Instant) -> Instant:
@@ -61,20 +59,17 @@ class Transitions:
         """The line is empty: whoever comes may go on at once."""
         self._in_line = False
 
-    @contextmanager
-    def front(self) -> Iterator[None]:
-        """Step who is at the front of the line."""
-        self._in_front = True
-        try:
-            yield
-        finally:
-            self._in_front = False
-
 
 def step_within(transitions: Transitions | None, run: "Run", event: "Event", now: Instant) -> Outcome:
     """Tell an execution what happened; it enters as many states as the quota lets it."""
     if transitions is None or run.state.express:
         return step(run.machine, run.state, event, now)
-    outcome = step(run.machine, run.state, event, now, transitions.allowed(now))
-    transitions.take(outcome.transitions, more=outcome.ready)
+    # Taken before the step, not after: it reads rows, and other executions are stepped meanwhile.
+    taken = transitions.take(now, in_front=run.in_front)
+    used, more = 0, False
+    try:
+        outcome = step(run.machine, run.state, event, now, taken)
+        used, more = outcome.transitions, outcome.ready
+    finally:
+        transitions.give_back(taken - used, more=more)
     return outcome

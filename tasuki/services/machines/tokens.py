@@ -10,7 +10,7 @@ from tasuki.engine.events import Event, Heartbeat, TaskFailed, TaskSucceeded
 from tasuki.engine.execution import Frame, Phase
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.errors import InvalidOutput, InvalidToken, TaskTimedOut
-from tasuki.services.machines.running import Run, load, proceed, send
+from tasuki.services.machines.running import Run, in_hand, load, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc
@@ -51,7 +51,7 @@ def send_task_heartbeat(tx: Tx, request: Request, setting: Setting) -> dict[str,
     _check(token)
     run, frame = _waiting(tx, setting, token)
     heartbeat = Heartbeat(frame.id, frame.attempt)
-    if setting.in_hand:
+    if in_hand(tx):
         assert run.id is not None
         send(tx, run.id, heartbeat)
     else:
@@ -66,7 +66,7 @@ def _check(token: str) -> None:
 
 def _waiting(tx: Tx, setting: Setting, token: str) -> tuple[Run, Frame]:
     """Answer the execution and frame that wait for this token. Raises `TaskTimedOut` when none does (any more)."""
-    for held in setting.in_hand:  # what its own tasks were given is in no row yet
+    for held in in_hand(tx):  # what its own tasks were given is in no row yet
         for waiting in held.state.frames.loaded():
             if waiting.token == token and waiting.phase is Phase.RUNNING:
                 return held, waiting
@@ -81,7 +81,7 @@ def _waiting(tx: Tx, setting: Setting, token: str) -> tuple[Run, Frame]:
 def _tell(tx: Tx, setting: Setting, run: Run, event: Event) -> None:
     """Tell the execution now, unless older news still waits in its inbox, or a Task of some execution does the telling."""
     assert run.id is not None
-    if setting.in_hand or tx.one(sql.ANY_IN_INBOX, (run.id,)) is not None:
+    if in_hand(tx) or tx.one(sql.ANY_IN_INBOX, (run.id,)) is not None:
         send(tx, run.id, event)
     else:
         proceed(tx, setting, run, (event,))
