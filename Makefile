@@ -8,7 +8,7 @@ STORY ?= dispatch
 ARGS ?=
 
 .DEFAULT_GOAL := list
-.PHONY: list setup demo test fuzz soak check bench docs
+.PHONY: list setup demo test fuzz simulate soak check bench docs
 
 list:  ## this list
 	@echo "Tasuki: event-driven batch pipelines with the AWS APIs, as one durable program"
@@ -27,6 +27,10 @@ test: .venv/.ready .venv-awscli/.ready  ## the tests; ARGS go to pytest
 
 fuzz: .venv/.ready  ## random definitions, paths and queries for FUZZ_SECONDS (300)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} .venv/bin/python -m pytest tests/fuzz -m fuzz -s $(ARGS)
+
+simulate: .venv/.ready  ## the house under faults, from one seed: SECONDS=600 SEED=7; SEED=7 STEPS=120 plays one again
+	@.venv/bin/python -m tasuki.testing.simulation.command $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(STEPS),--steps $(STEPS)) $(if $(STORE),--store $(STORE)) $(ARGS)
 
 soak: .venv/.ready  ## a task of 61 minutes, its node killed twice; MINUTES=3 for a short one, STORE=postgresql://...
 	@.venv/bin/python -m bench.soak

@@ -1,0 +1,59 @@
+"""The vocabulary of the simulation: what may happen in a step, and how often."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tasuki.testing.simulation import actions_machines as machines
+from tasuki.testing.simulation import actions_others as others
+from tasuki.testing.simulation import actions_queues as queues
+from tasuki.testing.simulation.world import World
+
+Action: TypeAlias = Callable[[World], str]
+
+ACTIONS: tuple[tuple[int, Action], ...] = (
+    (12, queues.send),
+    (5, queues.send_batch),
+    (12, queues.receive),
+    (10, queues.delete),
+    (4, queues.delete_batch),
+    (4, queues.change_visibility),
+    (1, queues.purge),
+    (4, queues.create),
+    (1, queues.drop),
+    (3, queues.redrive),
+    (1, queues.cancel_redrive),
+    (22, machines.start),
+    (3, machines.repeat_start),
+    (4, machines.start_express),
+    (3, machines.stop),
+    (3, machines.redrive),
+    (10, machines.answer),
+    (6, machines.work),
+    (1, machines.update),
+    (4, others.run_task),
+    (3, others.stop_task),
+    (2, others.lose_task),
+    (5, others.create_pipe),
+    (4, others.change_pipe),
+    (24, others.wait_a_little),
+    (2, others.wait_long),
+    (4, others.sleep),
+    (3, others.fire_again),
+    (3, others.kill),
+)
+"""Weight and action."""
+
+_WEIGHTS = [weight for weight, _ in ACTIONS]
+_ALL = [action for _, action in ACTIONS]
+
+
+def draw(world: World) -> Action:
+    """Draw what happens next."""
+    return world.chance.choices(_ALL, _WEIGHTS)[0]
+
+
+def furnish(world: World) -> None:
+    """Create what is there from the start."""
+    queues.create_fixed(world)
+    others.create_fixed(world)
+    machines.create_fixed(world)

@@ -1,0 +1,283 @@
+"""The simulated world: a clock, a runner, one store and the nodes over it, clients, and the weather.
+
+Everything follows from one seed. A client asks some node; when the node dies at it, or the reply is lost, or the store
+fails, it asks again, as boto3 does, and perhaps another node.
+"""
+
+import hashlib
+import logging
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasuki.runtime.attendant import Attendant
+from tasuki.services import handovers, machines, pipes, queues, tasks
+from tasuki.store.store import Store, T, Tx, Unit
+from tasuki.testing.clock import ManualClock
+from tasuki.testing.house import House
+from tasuki.testing.simulation.census import Census
+from tasuki.testing.simulation.faults import Crash, FaultyStore, Rates, Weather
+from tasuki.testing.simulation.grounds import GroundMaker
+from tasuki.testing.simulation.moody import IMAGES, MoodyRunner
+from tasuki.testing.simulation.node import NeverAtRest, Node
+from tasuki.testing.simulation.told import Told
+from tasuki.values.attempts import Launch
+from tasuki.values.chance import Chance
+from tasuki.values.config import Config, Image
+from tasuki.values.errors import DomainError, StoreError
+from tasuki.values.instant import Instant
+from tasuki.values.operations import NotYet
+
+ROOMS = (handovers.room, queues.room, tasks.room, machines.room, pipes.room)
+TRIES = 6
+"""How often a client asks before it gives up."""
+QUOTAS = {"handover_days": 3_650, "execution_days": 3_650, "stopped_tasks_days": 3_650}
+"""So that what was done can be counted at the end."""
+LAST_ACTIONS = 30
+
+
+class Violation(AssertionError):
+    """An invariant does not hold. `name` is the invariant's."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(f"{name}: {text}")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client heard: an output, or the code of a refusal, or (after `TRIES`) nothing."""
+
+    said: dict[str, Any] | None = None
+    refused: str = ""
+
+    def __str__(self) -> str:
+        """Put it in a word, for the trace."""
+        return "ok" if self.said is not None else self.refused or "no answer"
+
+
+class World:
+    """See the module. `tamper` plants a bug between rooms and store, to test an invariant."""
+
+    def __init__(
+        self, seed: int, ground: GroundMaker, rates: Rates, *, nodes: int, tamper: Callable[[Tx], Tx] | None = None
+    ) -> None:
+        self.seed = seed
+        self.chance = random.Random(seed)  # noqa: S311 - repeatable
+        self.clock = ManualClock()
+        self.began = self.clock.now()
+        self.weather = Weather(random.Random(f"weather {seed}"), rates, calm=True)  # noqa: S311 - repeatable
+        self.told = Told()
+        self.census = Census()
+        self.runner = MoodyRunner(self.clock, self.weather, self._launched)
+        self.last: deque[str] = deque(maxlen=LAST_ACTIONS)
+        self.fired: deque[tuple[str, str]] = deque(maxlen=40)
+        """Timers that were fired lately."""
+        self.crashes = 0
+        self.units = 0
+        self.complaints: list[str] = []
+        """Faults of ours that a room or a loop only logged."""
+        self.checked: dict[int, tuple[str, int, int]] = {}
+        """Executions whose history was looked at: (status, last event, redrives) as it was then."""
+        self.ended: dict[int, tuple[str, int]] = {}
+        self._digest = hashlib.sha256()
+        self._tamper = tamper
+        self._lives = 0
+        self._ground = ground(self.clock)
+        images = {name: Image(name, Path(f"/images/{name}"), ("run",)) for name in IMAGES}
+        self._config = Config(data=Path(), dev=True, memory_mib=600, images=images, quotas=QUOTAS)
+        self._ear = _Ear(self.complaints)
+        logging.getLogger("tasuki").addHandler(self._ear)
+        self.nodes: list[Node | None] = [None] * nodes
+        for number in range(nodes):
+            self.nodes[number] = self._bear(number)
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    def _bear(self, number: int) -> Node:
+        self._lives += 1
+        seed = self.seed * 1_000_003 + self._lives
+
+        def store(house: House) -> Store:
+            inner = self._ground.open(Chance.seeded(f"store {seed}"))
+            del house
+            return FaultyStore(inner, self.weather, self._heard, self._tamper)
+
+        def attendant(house: House) -> Attendant:
+            return Attendant(
+                store=house.store,
+                runner=self.runner,
+                bell=house.bell,
+                config=house.config,
+                switchboard=house.switchboard,
+                clock=house.clock,
+            )
+
+        return Node(
+            ROOMS,
+            (attendant,) if number == 0 else (),  # one host: the runner is the first node's
+            config=self._config,
+            seed=seed,
+            clock=self.clock,
+            weather=self.weather,
+            store=store,
+        )
+
+    def _heard(self, rings: Any, fired: Any) -> None:
+        self.fired.extend(fired)
+        if rings:
+            topics = list(dict.fromkeys(rings))
+            for node in self.nodes:
+                if node is not None:
+                    node.hear(topics)
+
+    def _launched(self, launch: Launch) -> None:
+        for one in launch.containers[0].environment.items():
+            if one[0] == "TOKEN":
+                self.told.tokens.append(one[1])
+
+    def node(self) -> Node:
+        """Answer a node that lives; where none does, one is born."""
+        living = [one for one in self.nodes if one is not None]
+        if not living:
+            self.revive()
+            living = [one for one in self.nodes if one is not None]
+        return living[0] if len(living) == 1 else self.chance.choice(living)
+
+    def revive(self) -> None:
+        """Have every dead node start again on what the store holds."""
+        for number, node in enumerate(self.nodes):
+            if node is None:
+                self.nodes[number] = self._bear(number)
+
+    def bury(self, node: Node) -> None:
+        """A node died."""
+        self.crashes += 1
+        self.units += node.faulty.units
+        self.nodes[self.nodes.index(node)] = None
+        node.die()
+
+    # -- clients ----------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        service: str,
+        operation: str,
+        given: dict[str, Any] | None = None,
+        kept: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Answer:
+        """Ask as a client does. `kept(output)` is called for each of its attempts that was committed, heard of or not."""
+        for _ in range(TRIES):
+            node = self.node()
+            try:
+                said = node.call(service, operation, given)
+            except Crash as crash:
+                self.bury(node)
+                if self.chance.random() < 0.7:
+                    self.revive()
+                if crash.kept and kept is not None:
+                    kept(crash.answer.answer if isinstance(crash.answer, NotYet) else crash.answer)
+                continue
+            except StoreError:
+                continue
+            except DomainError as no:
+                return Answer(refused=no.code)
+            if kept is not None:
+                kept(said)
+            if self.weather.strikes("lost reply", self.weather.rates.lost_reply):
+                continue
+            return Answer(said)
+        return Answer()
+
+    def look(self, unit: Unit[T]) -> T:
+        """Read for an invariant: past the weather, from the store itself."""
+        node = self.node()
+        calm, self.weather.calm = self.weather.calm, True
+        try:
+            return node.look(unit)
+        finally:
+            self.weather.calm = calm
+
+    # -- time -------------------------------------------------------------------------------------------------
+
+    def pump(self, *, some: bool = False) -> Instant | None:
+        """Let the nodes do what there is to do now (`some`: each perhaps); answer the next instant anybody named."""
+        nearest: Instant | None = None
+        order = [one for one in self.nodes if one is not None]
+        self.chance.shuffle(order)
+        for node in order:
+            if some and self.chance.random() < 0.3:
+                continue
+            try:
+                due = node.pump()
+            except Crash:
+                self.bury(node)
+                continue
+            except NeverAtRest as bad:
+                raise Violation("the house comes to rest", str(bad)) from None
+            if due is not None and (nearest is None or due < nearest):
+                nearest = due
+        return nearest
+
+    def rest(self) -> Instant | None:
+        """Let all nodes work until nobody has anything to do now; answer the next instant anybody named."""
+        while True:
+            self.revive()
+            before = self._rounds()
+            nearest = self.pump()
+            if self._rounds() == before and None not in self.nodes:
+                return nearest
+
+    def _rounds(self) -> tuple[int, ...]:
+        return tuple(node.rounds if node is not None else -1 for node in self.nodes)
+
+    def advance(self, by_ms: int) -> None:
+        """Move the clock, stopping at every instant that somebody named."""
+        target = self.clock.now() + by_ms
+        due = self.rest()
+        while due is not None and due <= target:
+            self.clock.set(max(due, self.clock.now()))
+            due = self.rest()
+        self.clock.set(target)
+        self.rest()
+
+    # -- the record -------------------------------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """Add to the trace."""
+        line = f"{self.clock.now() - self.began:>12} {text}"
+        self.last.append(line)
+        self._digest.update(line.encode() + b"\n")
+
+    @property
+    def trace(self) -> str:
+        """The digest of all that was done and answered: the same for the same seed."""
+        return self._digest.hexdigest()
+
+    def close(self) -> None:
+        """Take it all down."""
+        logging.getLogger("tasuki").removeHandler(self._ear)
+        for node in self.nodes:
+            if node is not None:
+                self.units += node.faulty.units
+                node.die()
+        self.nodes = []
+        self._ground.close()
+
+
+class _Ear(logging.Handler):
+    """Hears what a room or a loop caught and logged: with faults of the weather nothing is wrong, with others all."""
+
+    def __init__(self, complaints: list[str]) -> None:
+        super().__init__(logging.ERROR)
+        self._complaints = complaints
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a complaint."""
+        bad = record.exc_info[1] if record.exc_info else None
+        if isinstance(bad, StoreError | DomainError) or type(bad).__name__ in {"Undone", "Conflict"}:
+            return
+        self._complaints.append(f"{record.getMessage()}: {bad!r}")
