@@ -7,7 +7,9 @@ api            the table of operations; queues, attributes, permissions, tags
 sending        SendMessage, batches
 receiving      ReceiveMessage, DeleteMessage, ChangeMessageVisibility
 moves          message move tasks
-shelf          messages in the store: put, claim, delete, hold, bury, redrive, count
+shelf          messages in the store: put, claim, bury, redrive, expire
+settling       messages in the store: delete, hold longer, give back
+tallies        how many there are, and what became of them
 checks         what may be in a message, its size and MD5s (pure)
 attributes     what a queue can be set to (pure)
 policy         AddPermission's document (pure)
@@ -20,7 +22,8 @@ plugs          for pipes (`sqs` source) and machines (`sqs:sendMessage`)
 from tasuki.services.queues.api import Limits, operations
 from tasuki.services.queues.plugs import QueueSource, SendMessage
 from tasuki.services.queues.polls import polls
-from tasuki.services.queues.shelf import conservation, counters, find_queue
+from tasuki.services.queues.shelf import find_queue
+from tasuki.services.queues.tallies import conservation, counters
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config

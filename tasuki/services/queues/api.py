@@ -1,11 +1,15 @@
-"""The operations of SQS, and those on queues themselves. Those on messages: sending.py, receiving.py, moves.py."""
+"""The operations of SQS, and those on queues themselves. Those on messages: sending.py, receiving.py, moves.py.
+
+What changes a queue says `tx.alone()` before it writes: no unit that uses the queue runs meanwhile, so each of them sees one
+queue from its beginning to its end.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tasuki.services.queues import moves, policy, queries, receiving, sending, shelf
+from tasuki.services.queues import moves, policy, queries, receiving, sending, shelf, tallies
 from tasuki.services.queues.attributes import (
     COUNTED,
     DEFAULTS,
@@ -116,6 +120,7 @@ def create_queue(tx: Tx, request: Request, limits: Limits) -> dict[str, Any]:
         raise QueueDeletedRecently(limits.recreate_wait_s)
     attributes = merge(DEFAULTS, checked)
     _check_dlq(tx, request, name, given, attributes)
+    tx.alone()
     made = tx.one(queries.INSERT_SHELF)
     assert made is not None, "an insert answers its id"
     delay, visibility, retention, wait, size, dlq, receives = columns(attributes)
@@ -165,8 +170,10 @@ def _check_dlq(tx: Tx, request: Request, name: str, given: Mapping[str, str], at
 def delete_queue(tx: Tx, request: Request, limits: Limits) -> dict[str, Any]:
     """DeleteQueue: gone at once; its messages are swept afterwards."""
     queue = queue_of(tx, request)
+    tx.alone()
     tx.run(queries.DELETE_QUEUE, (queue.id,))
     tx.run(queries.ABANDON_SHELF, (queue.shelf,))
+    tx.run(queries.DROP_COUNTERS, (queue.shelf,))
     tx.run(queries.FORGET_NAMES, (tx.now - limits.recreate_wait_s * SECOND,))
     tx.run(queries.REST_NAME, (queue.account, queue.region, queue.name, tx.now))
     tx.ring("queues.sweep")
@@ -182,10 +189,14 @@ def purge_queue(tx: Tx, request: Request) -> dict[str, Any]:
     *_, purged_at = _details(tx, queue)
     if purged_at is not None and tx.now - purged_at < MINUTE:
         raise PurgeQueueInProgress(queue.name)
-    made = tx.one(queries.COPY_SHELF, (queue.shelf,))
-    assert made is not None, "a queue has a shelf"
+    tx.alone()
+    made = tx.one(queries.INSERT_SHELF)
+    assert made is not None, "an insert answers its id"
+    tx.run(queries.OWN_SHELF, (queue.id, made[0]))
+    tx.run(queries.TAKE_COUNTERS, (made[0], queue.shelf))
     tx.run(queries.REPLACE_SHELF, (made[0], tx.now, queue.id))
     tx.run(queries.ABANDON_SHELF, (queue.shelf,))
+    tx.run(queries.DROP_COUNTERS, (queue.shelf,))
     tx.ring("queues.sweep")
     return {}
 
@@ -266,7 +277,7 @@ def get_queue_attributes(tx: Tx, request: Request) -> dict[str, Any]:
     attributes, _, created_at, modified_at, _ = _details(tx, queue)
     everything = shown(queue, attributes, created_at // SECOND, modified_at // SECOND)
     if "All" in names or not COUNTED.isdisjoint(names):
-        visible, in_flight, delayed = shelf.counts(tx, queue)
+        visible, in_flight, delayed = tallies.counts(tx, queue)
         everything["ApproximateNumberOfMessages"] = str(visible)
         everything["ApproximateNumberOfMessagesNotVisible"] = str(in_flight)
         everything["ApproximateNumberOfMessagesDelayed"] = str(delayed)
@@ -289,6 +300,7 @@ def _change(tx: Tx, request: Request, queue: Queue, given: Mapping[str, str]) ->
     attributes = merge(current, check_attributes(given))
     _check_dlq(tx, request, queue.name, given, attributes)
     delay, visibility, retention, wait, size, dlq, receives = columns(attributes)
+    tx.alone()
     changed = (tx.now, delay, visibility, retention, wait, size, dlq, receives, dumps(attributes), queue.id)
     tx.run(queries.UPDATE_QUEUE, changed)
     if retention != queue.retention_s:
@@ -327,6 +339,7 @@ def tag_queue(tx: Tx, request: Request) -> dict[str, Any]:
     tags = {**tags, **(request.input.get("Tags") or {})}
     if len(tags) > 50:
         raise InvalidParameterValue(f"Too many tags added for queue {queue.name}.")
+    tx.alone()
     tx.run(queries.UPDATE_TAGS, (dumps(tags), queue.id))
     return {}
 
@@ -336,6 +349,7 @@ def untag_queue(tx: Tx, request: Request) -> dict[str, Any]:
     queue = queue_of(tx, request)
     _, tags, *_ = _details(tx, queue)
     gone = set(request.input.get("TagKeys") or ())
+    tx.alone()
     tx.run(queries.UPDATE_TAGS, (dumps({key: value for key, value in tags.items() if key not in gone}), queue.id))
     return {}
 

@@ -9,7 +9,7 @@ import binascii
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tasuki.services.queues import queries, shelf
+from tasuki.services.queues import queries, shelf, tallies
 from tasuki.services.queues.errors import InvalidParameterValue, OverLimit, QueueDoesNotExist, ResourceNotFound
 from tasuki.services.queues.model import Queue
 from tasuki.store.store import Row, Tx
@@ -64,7 +64,8 @@ def start_message_move_task(tx: Tx, request: Request) -> dict[str, Any]:
     running = tx.one(queries.COUNT_RUNNING)
     if running is not None and running[0] >= MOST_RUNNING:
         raise OverLimit(f"At most {MOST_RUNNING} message move tasks can be active.")
-    visible, _, _ = shelf.counts(tx, source)
+    tx.alone()
+    visible, _, _ = tallies.counts(tx, source)
     task = MoveTask(
         tx.chance.uuid(),
         request.account,
@@ -106,6 +107,7 @@ def cancel_message_move_task(tx: Tx, request: Request) -> dict[str, Any]:
     task = MoveTask(*row)
     if task.next_at is None:
         raise InvalidParameterValue("Only active tasks can be cancelled.")
+    tx.alone()
     tx.run(queries.END_TASK, (0, "CANCELLED", None, task.id))
     return {"ApproximateNumberOfMessagesMoved": task.moved}
 
@@ -172,6 +174,11 @@ def move_slice(tx: Tx, task: MoveTask) -> None:
             return
         shelf.redrive(tx, source, destination, group)
         moved += len(group)
+    if not rows and limit > 0:
+        due = shelf.nearest(tx, source)
+        if due is not None and due <= tx.now:  # consumers have in hand what is left
+            tx.run(queries.STEP_TASK, (0, tx.now + shelf.HELD_MS, task.id))
+            return
     if not rows or task.moved + moved >= task.to_move:
         _end(tx, task, "COMPLETED", None, moved)
         return

@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasuki.services.queues import queries, shelf
+from tasuki.services.queues import queries, settling, shelf
 from tasuki.services.queues.checks import read_outgoing
 from tasuki.services.queues.errors import QueueDoesNotExist, SdkClientException
 from tasuki.services.queues.model import Claimed, Queue, name_in_url, trace_of
@@ -59,7 +59,7 @@ class QueueSource:
 
     def delete(self, tx: Tx, arn: str, receipts: Sequence[str]) -> None:
         """Delete what these receipts hold."""
-        for refused in shelf.delete(tx, _existing(tx, arn), receipts):
+        for refused in settling.delete(tx, _existing(tx, arn), receipts):
             if refused is not None:
                 raise refused
 
@@ -67,7 +67,7 @@ class QueueSource:
         """Give messages back: receivable again after `delay_ms`. Harmless when the queue is gone."""
         queue = _find(tx, arn)
         if queue is not None:
-            shelf.release(tx, queue, receipts, delay_ms)
+            settling.release(tx, queue, receipts, delay_ms)
 
 
 def record(queue: Queue, message: Claimed) -> dict[str, Any]:

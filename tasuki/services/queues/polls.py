@@ -31,23 +31,33 @@ def next_sweep(tx: Tx) -> Instant | None:
 
 
 def sweep(tx: Tx) -> Instant | None:
-    """Clear one slice of one shelf."""
+    """Clear one slice of one shelf that no other node clears."""
     due = tx.one(queries.DUE_SWEEP, (tx.now,))
-    if due is not None:
-        place, queue_id = due
-        if queue_id is None:
-            _sweep_abandoned(tx, place)
-        else:
-            _sweep_expired(tx, place, queue_id)
+    if due is None:
+        return _not_at_once(tx, next_sweep(tx))
+    place, queue_id = due
+    if queue_id is None:
+        _sweep_abandoned(tx, place)
+    else:
+        _sweep_expired(tx, place, queue_id)
     return next_sweep(tx)
+
+
+def _not_at_once(tx: Tx, due: Instant | None) -> Instant | None:
+    """Put off what is due and in another node's hands."""
+    return tx.now + shelf.HELD_MS if due is not None and due <= tx.now else due
 
 
 def _sweep_abandoned(tx: Tx, place: int) -> None:
     rows = tx.all(queries.OLDEST, (place, _ALL, SLICE))
     if rows:
         shelf.remove(tx, place, [(row[0], row[1], row[2]) for row in rows])
-    if len(rows) < SLICE:
+    if len(rows) == SLICE:
+        return
+    if tx.one(queries.OLDEST_SENT, (place,)) is None:
         tx.run(queries.DELETE_SHELF, (place,))
+    else:  # a unit that began before has some in hand
+        tx.run(queries.SET_SWEEP, (tx.now + shelf.HELD_MS, place))
 
 
 def _sweep_expired(tx: Tx, place: int, queue_id: int) -> None:
@@ -58,7 +68,13 @@ def _sweep_expired(tx: Tx, place: int, queue_id: int) -> None:
     if rows:
         shelf.expire(tx, place, [(row[0], row[1], row[2]) for row in rows])
     left = tx.one(queries.OLDEST_SENT, (place,))
-    tx.run(queries.SET_SWEEP, (left[0] + retention_ms if left is not None else None, place))
+    if left is None:
+        # Sends that saw this sweep coming rely on it; alone, there are none that it does not see.
+        tx.alone()
+    following = left[0] + retention_ms if left is not None else None
+    if len(rows) < SLICE:
+        following = _not_at_once(tx, following)
+    tx.run(queries.SET_SWEEP, (following, place))
 
 
 def next_move(tx: Tx) -> Instant | None:
@@ -68,8 +84,9 @@ def next_move(tx: Tx) -> Instant | None:
 
 
 def move(tx: Tx) -> Instant | None:
-    """Do one slice of the move task that is due."""
+    """Do one slice of the move task that is due and that no other node does."""
     row = tx.one(queries.DUE_TASK, (tx.now,))
-    if row is not None:
-        move_slice(tx, MoveTask(*row))
+    if row is None:
+        return _not_at_once(tx, next_move(tx))
+    move_slice(tx, MoveTask(*row))
     return next_move(tx)

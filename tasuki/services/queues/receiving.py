@@ -1,14 +1,15 @@
 """ReceiveMessage, and what a consumer does with what it received: delete it, hold it longer, give it back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasuki.services.queues import shelf
+from tasuki.services.queues import settling, shelf
 from tasuki.services.queues.checks import attributes_md5
-from tasuki.services.queues.errors import InvalidAttributeName, MissingRequiredParameter
-from tasuki.services.queues.model import Attributes, Claimed, Queue, in_range
-from tasuki.services.queues.sending import check_entries, each_entry, failed, queue_of
+from tasuki.services.queues.errors import InvalidAttributeName, MissingRequiredParameter, QueueDoesNotExist
+from tasuki.services.queues.model import Attributes, Claimed, Queue, in_range, name_in_url
+from tasuki.services.queues.sending import check_entries, failed, queue_of
 from tasuki.store.store import Tx
+from tasuki.values.errors import DomainError
 from tasuki.values.instant import SECOND, Instant
 from tasuki.values.operations import NotYet, Request
 
@@ -34,9 +35,11 @@ _QUEUE_NAMES_OF_OLD = frozenset({"Policy", "VisibilityTimeout", "QueueArn", "Cre
 
 def look_receive(tx: Tx, request: Request) -> NotYet | None:
     """Look whether ReceiveMessage would find something; on a snapshot, so an empty receive costs no write."""
-    queue = queue_of(tx, request)
+    found = shelf.look_at(tx, request.account, request.region, _name(request))
+    if found is None:
+        raise QueueDoesNotExist
+    queue, due = found
     _check(request.input)
-    due = shelf.nearest(tx, queue)
     return None if due is not None and due <= tx.now else _not_yet(tx, request, queue, due)
 
 
@@ -50,9 +53,16 @@ def receive_message(tx: Tx, request: Request, cap: int = IN_FLIGHT_CAP) -> dict[
         visibility_s = queue.visibility_s
     claimed = shelf.claim(tx, queue, limit, visibility_s, cap=cap)
     if not claimed:
-        return _not_yet(tx, request, queue, shelf.nearest(tx, queue))
+        due = shelf.nearest(tx, queue)
+        if due is not None and due <= tx.now:  # another unit has it in hand, or there are more dead ones to clear away
+            due = tx.now + shelf.HELD_MS
+        return _not_yet(tx, request, queue, due)
     wanted = given.get("MessageAttributeNames")
     return {"Messages": [_show(message, names, wanted) for message in claimed]}
+
+
+def _name(request: Request) -> str:
+    return name_in_url(request.input.get("QueueUrl") or "", request.account)
 
 
 def _not_yet(tx: Tx, request: Request, queue: Queue, due: Instant | None) -> NotYet:
@@ -140,7 +150,7 @@ def _matching(attributes: Attributes, wanted: Sequence[str]) -> Attributes:
 def delete_message(tx: Tx, request: Request) -> dict[str, Any]:
     """DeleteMessage. An older receipt succeeds and deletes nothing."""
     queue = queue_of(tx, request)
-    (refused,) = shelf.delete(tx, queue, (_handle(request.input),))
+    (refused,) = settling.delete(tx, queue, (_handle(request.input),))
     if refused is not None:
         raise refused
     return {}
@@ -150,7 +160,11 @@ def delete_message_batch(tx: Tx, request: Request) -> dict[str, Any]:
     """DeleteMessageBatch."""
     queue = queue_of(tx, request)
     entries = check_entries(request, "DeleteMessageBatchRequestEntry")
-    answers = shelf.delete(tx, queue, [entry.get("ReceiptHandle") or "" for entry in entries])
+    answers = settling.delete(tx, queue, [entry.get("ReceiptHandle") or "" for entry in entries])
+    return _entry_by_entry(entries, answers)
+
+
+def _entry_by_entry(entries: Sequence[Mapping[str, Any]], answers: Sequence[DomainError | None]) -> dict[str, Any]:
     good = [{"Id": entry["Id"]} for entry, refused in zip(entries, answers, strict=True) if refused is None]
     bad = [failed(entry["Id"], refused) for entry, refused in zip(entries, answers, strict=True) if refused is not None]
     return {name: part for name, part in (("Successful", good), ("Failed", bad)) if part}
@@ -159,7 +173,9 @@ def delete_message_batch(tx: Tx, request: Request) -> dict[str, Any]:
 def change_message_visibility(tx: Tx, request: Request) -> dict[str, Any]:
     """ChangeMessageVisibility: counted from now, not remembered for later receives."""
     queue = queue_of(tx, request)
-    _changer(tx, queue)(request.input)
+    (refused,) = settling.change_visibility(tx, queue, (_wish(request.input),))
+    if refused is not None:
+        raise refused
     return {}
 
 
@@ -167,19 +183,25 @@ def change_message_visibility_batch(tx: Tx, request: Request) -> dict[str, Any]:
     """ChangeMessageVisibilityBatch."""
     queue = queue_of(tx, request)
     entries = check_entries(request, "ChangeMessageVisibilityBatchRequestEntry")
-    return each_entry(entries, _changer(tx, queue))
+    refusals: list[DomainError | None] = []
+    wishes: list[tuple[str, int]] = []
+    for entry in entries:
+        try:
+            wishes.append(_wish(entry))
+            refusals.append(None)
+        except DomainError as refused:
+            refusals.append(refused)
+    answers = iter(settling.change_visibility(tx, queue, wishes))
+    return _entry_by_entry(entries, [refused or next(answers) for refused in refusals])
 
 
-def _changer(tx: Tx, queue: Queue) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    def change(given: Mapping[str, Any]) -> dict[str, Any]:
-        timeout_s = given.get("VisibilityTimeout")
-        if timeout_s is None:
-            raise MissingRequiredParameter("VisibilityTimeout")
-        in_range("VisibilityTimeout", timeout_s, 0, 43_200, "Must be between 0 and 43200, if provided.")
-        shelf.change_visibility(tx, queue, _handle(given), timeout_s)
-        return {}
-
-    return change
+def _wish(given: Mapping[str, Any]) -> tuple[str, int]:
+    """Answer (handle, seconds) of a change. Raises what is wrong with it by itself."""
+    timeout_s = given.get("VisibilityTimeout")
+    if timeout_s is None:
+        raise MissingRequiredParameter("VisibilityTimeout")
+    in_range("VisibilityTimeout", timeout_s, 0, 43_200, "Must be between 0 and 43200, if provided.")
+    return _handle(given), timeout_s
 
 
 def _handle(given: Mapping[str, Any]) -> str:
