@@ -1,5 +1,6 @@
 """The servers that the tests get PostgreSQL from: found or started, restarted, killed, and gone without a trace."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from tests import own_postgres, postgres
+from tests.older_postgres import posing_as
 from tests.own_postgres import LOGIC, NoServer, OwnServer
 from tests.postgres import VARIABLE, ask, drop_schema, in_schema, new_schema, own_server, server
 
@@ -82,6 +84,20 @@ def test_a_setting_it_does_not_have_is_said_in_its_own_words() -> None:
         pytest.skip(str(why))
     with pytest.raises(NoServer, match='unrecognized configuration parameter "no_such_setting"'):
         own_server({"no_such_setting": "1"})
+
+
+def test_one_may_pose_as_an_older_one(owned: OwnServer) -> None:
+    async def version(url: str) -> tuple[int, int, int]:
+        connection = await asyncpg.connect(url)
+        said = connection.get_server_version()
+        answer = await connection.fetchval("SELECT 42")
+        await connection.close()
+        return said.major, said.minor, answer
+
+    with posing_as(owned.url, "9.6.24") as url:
+        assert asyncio.run(version(url)) == (9, 6, 42)
+    with pytest.raises(OSError, match=r"refused|failed"):
+        ask(url, "SELECT 1")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc for what is left")
