@@ -75,13 +75,14 @@ def offer(tx: Tx, execution: int, wish: ScheduleTask) -> Taken | None:
     """
     activity = find_activity(tx, wish.resource.arn)
     assert activity is not None, "a task of an activity that does not exist was scheduled"
+    tx.lock(sql.HOLD_TO_OFFER, (activity.id,))
     waiter = tx.one(sql.TAKE_WAITER, (activity.id,))
     if waiter is None:
         tx.run(sql.ADD_TASK, (activity.id, execution, wish.frame, wish.attempt, wish.parameters.text))
         tx.ring(activity.topic)
         return None
     there, frame, attempt, worker = waiter
-    clear_timer(tx, ROOM, _timer_key(there, frame, attempt))
+    tx.run(sql.CLEAR_WAIT, (ROOM, ROOM, _timer_key(there, frame, attempt)))
     answer = Doc({"Input": wish.parameters.text, "TaskToken": wish.token})
     return Taken(there, TaskSucceeded(frame, attempt, answer), worker)
 
@@ -98,13 +99,24 @@ def is_poll(resource: Resource) -> bool:
     return resource.sdk and (resource.service, resource.action, resource.pattern) == ("sfn", "getActivityTask", "")
 
 
-def found_no_task(resource: Resource, answer: Event) -> bool:
-    """Tell whether a Task asked for an activity's task, and there was none."""
-    return is_poll(resource) and isinstance(answer, TaskSucceeded) and not (answer.output.value or {}).get("TaskToken")
+def found_no_task(answer: Event) -> bool:
+    """Tell whether the answer to a Task that asked for an activity's task says that there was none."""
+    return isinstance(answer, TaskSucceeded) and not (answer.output.value or {}).get("TaskToken")
+
+
+def hold_to_wait(tx: Tx, wish: ScheduleTask) -> None:
+    """See to it that no task is put in between a look for one and the beginning of the wait."""
+    given = wish.parameters.value
+    arn = given.get("ActivityArn") if isinstance(given, dict) else None
+    try:
+        parts, name = parse_activity_arn(arn if isinstance(arn, str) else "")
+    except InvalidArn:
+        return  # the call will say so
+    tx.lock(sql.HOLD_TO_WAIT, (parts.account, parts.region, name))
 
 
 def wait_for_task(tx: Tx, execution: int, wish: ScheduleTask) -> None:
-    """Have a Task wait for a task of an activity that exists, as GetActivityTask does."""
+    """Have a Task wait for a task of an activity that exists and has none, as GetActivityTask does."""
     given = wish.parameters.value
     activity = find_activity(tx, given["ActivityArn"])
     assert activity is not None, "an activity was asked for a task and is not there"

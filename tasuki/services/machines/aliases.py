@@ -54,6 +54,7 @@ def create_state_machine_alias(tx: Tx, request: Request) -> dict[str, Any]:
     Raises InvalidArn, ValidationException, ResourceNotFound, StateMachineDeleting, ConflictException,
     ServiceQuotaExceededException.
     """
+    tx.alone()
     given = request.input
     name, description = given["name"], given.get("description")
     machine, routing = _checked_routing(tx, given["routingConfiguration"])
@@ -79,6 +80,7 @@ def update_state_machine_alias(tx: Tx, request: Request) -> dict[str, Any]:
 
     Raises InvalidArn, ValidationException, ResourceNotFound, StateMachineDeleting.
     """
+    tx.alone()
     given = request.input
     machine, there = _alias(tx, given["stateMachineAliasArn"])
     wanted = given.get("routingConfiguration")
@@ -123,6 +125,7 @@ def describe_state_machine_alias(tx: Tx, request: Request) -> dict[str, Any]:
 
 def delete_state_machine_alias(tx: Tx, request: Request) -> dict[str, Any]:
     """DeleteStateMachineAlias; its versions stay. Raises InvalidArn, ResourceNotFound."""
+    tx.alone()
     _, there = _alias(tx, request.input["stateMachineAliasArn"])
     tx.run(sql.DROP_ALIAS, (there.id,))
     return {}

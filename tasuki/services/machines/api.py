@@ -86,6 +86,7 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     Raises InvalidName, InvalidDefinition, StateMachineAlreadyExists, StateMachineDeleting, StateMachineLimitExceeded,
     TooManyTags, InvalidLoggingConfiguration, ValidationException.
     """
+    tx.alone()
     given = request.input
     name, definition, kind = check_name(given["name"]), given["definition"], given.get("type", "STANDARD")
     _refuse_what_is_not_served(given)
@@ -125,6 +126,7 @@ def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     Raises MissingRequiredParameter, InvalidDefinition, StateMachineDoesNotExist, StateMachineDeleting, InvalidArn,
     InvalidLoggingConfiguration, ValidationException.
     """
+    tx.alone()
     given = request.input
     arn = given["stateMachineArn"]
     _refuse_what_is_not_served(given)
@@ -250,6 +252,7 @@ def delete_state_machine(tx: Tx, request: Request) -> dict[str, Any]:
 
     They end when they would go on (API reference). A machine that isn't there is deleted just as well. Raises `InvalidArn`.
     """
+    tx.alone()
     there = find_machine(tx, request.input["stateMachineArn"])
     if there is not None:
         drop_versions(tx, there.id)

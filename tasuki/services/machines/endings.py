@@ -8,14 +8,13 @@ from typing import Any
 from tasuki.engine.commands import Finish
 from tasuki.engine.events import StopRequested
 from tasuki.engine.execution import Execution
-from tasuki.services.switchboard import Ending, Switchboard
-from tasuki.store.store import Tx
+from tasuki.services.switchboard import Ending
 from tasuki.values.instant import Instant
 
 
-def tell_watcher(tx: Tx, switchboard: Switchboard, watcher: str, state: Execution, end: Finish, ended_at: Instant) -> None:
-    """Tell who waits for an execution how and when it ended."""
-    switchboard.finished(tx, watcher, Ending(end.status == "SUCCEEDED", _described(state, end, ended_at)))
+def told_ending(state: Execution, end: Finish, ended_at: Instant) -> Ending:
+    """Answer what who waits for an execution is told of its end."""
+    return Ending(end.status == "SUCCEEDED", _described(state, end, ended_at))
 
 
 def _described(state: Execution, end: Finish, now: int) -> dict[str, Any]:

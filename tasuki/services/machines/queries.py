@@ -68,8 +68,14 @@ LOAD = (
     "FROM executions e JOIN machines m ON m.id = e.machine JOIN revisions r ON r.id = e.revision WHERE e.id = ? "
     "/*pg FOR UPDATE OF e */"
 )
+# The same, if nobody else has it in hand.
+LOAD_FREE = LOAD.replace("OF e", "OF e SKIP LOCKED")
 # Take an execution in hand before anything that is read of it.
 HOLD_EXECUTION = "SELECT 1 FROM executions WHERE id = ? FOR UPDATE"
+# The same, if nobody else has it.
+HOLD_FREE_EXECUTION = "SELECT status FROM executions WHERE id = ? /*pg FOR UPDATE SKIP LOCKED */"
+# Whether it is open, whoever has it in hand.
+EXECUTION_STATUS = "SELECT status FROM executions WHERE id = ?"
 # Find an execution by the names in its ARN. Of machines that shared a name the newest counts.
 FIND_EXECUTION = (
     "SELECT e.id, e.status, e.last_event FROM executions e JOIN machines m ON m.id = e.machine "

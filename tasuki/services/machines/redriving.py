@@ -10,11 +10,12 @@ from tasuki.services.machines import redriving_queries as sql
 from tasuki.services.machines.errors import ExecutionDoesNotExist, ExecutionNotRedrivable
 from tasuki.services.machines.map_redriving import redriven
 from tasuki.services.machines.model import parse_execution_arn
+from tasuki.services.machines.queries import FIND_EXECUTION, HOLD_EXECUTION, HOLD_FREE_EXECUTION
 from tasuki.services.machines.remains import Ended, why_not
 from tasuki.services.machines.running import in_hand, load, make_ready, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.status_events import tell_status
-from tasuki.store.store import Tx
+from tasuki.store.store import Conflict, Tx
 from tasuki.values.instant import MINUTE
 from tasuki.values.operations import Operation, Operations, Request
 
@@ -32,7 +33,9 @@ def redrive_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, A
     """RedriveExecution. Raises InvalidArn, ExecutionDoesNotExist, ExecutionNotRedrivable, ExecutionLimitExceeded."""
     arn, token = request.input["executionArn"], request.input.get("clientToken")
     parts, machine, name = parse_execution_arn(arn)
-    row = tx.one(sql.TO_REDRIVE, (parts.account, parts.region, machine, name))
+    names = (parts.account, parts.region, machine, name)
+    _hold(tx, names)
+    row = tx.one(sql.TO_REDRIVE, names)
     if row is None:
         raise ExecutionDoesNotExist(arn)
     execution, *ended = row
@@ -58,3 +61,17 @@ def redrive_execution(tx: Tx, request: Request, setting: Setting) -> dict[str, A
     else:
         proceed(tx, setting, run, (redriven(tx, execution),))
     return {"redriveDate": tx.now}
+
+
+def _hold(tx: Tx, names: tuple[str, str, str, str]) -> None:
+    """Take an execution in hand before its end is read.
+
+    Where a Task of another one asks, it is taken only if nobody else has it: who holds one execution waits for no second.
+    """
+    row = tx.one(FIND_EXECUTION, names)
+    if row is None:
+        return
+    if not in_hand(tx):
+        tx.lock(HOLD_EXECUTION, row[:1])
+    elif tx.one(HOLD_FREE_EXECUTION, row[:1]) is None:
+        raise Conflict

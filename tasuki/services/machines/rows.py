@@ -2,12 +2,14 @@
 
 from tasuki.engine.execution import Execution, Frame, Phase
 from tasuki.engine.saved import pack_counts, pack_frame, unpack_frame
+from tasuki.services.machines.chunks import unpack_submitted
 from tasuki.services.machines.queries import (
     ADD_RESULT,
     DROP_FRAME,
     DROP_RESULTS_OF,
     FRAME,
     FRAMES_BELOW,
+    INBOX,
     READY_FRAMES,
     RESULTS,
     SAVE_COUNTS,
@@ -19,6 +21,8 @@ from tasuki.store.store import Row, Tx
 from tasuki.store.timers import clear_timer, set_timer
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
+
+EVERY_ROW = 1 << 31
 
 
 class SavedFrames:
@@ -54,6 +58,12 @@ class SavedFrames:
         frame_id, body, counts, timer = row
         self.timers.setdefault(frame_id, timer)
         return unpack_frame(body, counts)
+
+
+def submitted_handles(tx: Tx, execution: int) -> dict[tuple[int, int], str]:
+    """Answer the handles of what was started and is not told yet, by frame and attempt: they wait in the inbox."""
+    rows = tx.all(INBOX, (execution, EVERY_ROW))
+    return dict(found for _, body in rows if (found := unpack_submitted(body)) is not None)
 
 
 def timer_key(execution: int, frame: int) -> str:

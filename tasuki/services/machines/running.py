@@ -27,19 +27,20 @@ from tasuki.services.machines import queries as sql
 from tasuki.services.machines.activities_queue import (
     activity_exists,
     found_no_task,
+    hold_to_wait,
     is_poll,
     offer,
     wait_for_task,
     withdraw,
 )
-from tasuki.services.machines.chunks import pack_event, pack_history, unpack_submitted
-from tasuki.services.machines.endings import ending_columns, tell_watcher, too_large
+from tasuki.services.machines.chunks import pack_event, pack_history
+from tasuki.services.machines.endings import ending_columns, told_ending, too_large
 from tasuki.services.machines.logging_records import log_history
 from tasuki.services.machines.map_runs import Child, begin_map_run, change_map_run, child_ended, child_of
 from tasuki.services.machines.model import execution_arn, machine_arn
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.remains import keep_remains
-from tasuki.services.machines.rows import SavedFrames, save_frames, timer_key
+from tasuki.services.machines.rows import SavedFrames, save_frames, submitted_handles, timer_key
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.machines.status_events import tell_status
 from tasuki.services.machines.throttling import step_within
@@ -48,7 +49,6 @@ from tasuki.store.timers import clear_timers, set_timer
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
 
-EVERY_ROW = 1 << 31
 _IN_HAND = "machines.in_hand"
 
 
@@ -263,8 +263,12 @@ def _perform(
         elif command.resource.kind == "activity":
             _offer(tx, setting, run, command, follow)
         else:
-            answer = _wishes(tx, setting, run).schedule(command)
-            if found_no_task(command.resource, answer) and not run.state.express:
+            wishes = _wishes(tx, setting, run)
+            may_wait = is_poll(command.resource) and not run.state.express
+            if may_wait:
+                hold_to_wait(tx, command)
+            answer = wishes.schedule(command)
+            if may_wait and found_no_task(answer):
                 wait_for_task(tx, insert_row(tx, setting, run), command)
             else:
                 follow.append(answer)
@@ -289,18 +293,12 @@ def _cancel(tx: Tx, setting: Setting, run: Run, command: CancelTask, follow: deq
         handle = run.wishes.handles.get((command.frame, command.attempt))
     if handle is None and run.id is not None and run.saved is not None:
         if run.submitted is None:
-            run.submitted = _submitted(tx, run.id)
+            run.submitted = submitted_handles(tx, run.id)
         handle = run.submitted.get((command.frame, command.attempt))
     if handle is not None:
         _wishes(tx, setting, run).cancel(command, handle)
     for waiting in [event for event in follow if getattr(event, "attempt", None) == command.attempt]:
         follow.remove(waiting)
-
-
-def _submitted(tx: Tx, execution_id: int) -> dict[tuple[int, int], str]:
-    """Answer the handles of what was started and not told yet, by frame and attempt."""
-    rows = tx.all(sql.INBOX, (execution_id, EVERY_ROW))
-    return dict(found for _, body in rows if (found := unpack_submitted(body)) is not None)
 
 
 def _wishes(tx: Tx, setting: Setting, run: Run) -> Wishes:
@@ -414,7 +412,7 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
     if run.child is not None:
         child_ended(tx, run.child, run.finish)
     if run.watcher is not None:
-        tell_watcher(tx, setting.switchboard, run.watcher, run.state, run.finish, run.last_at)
+        setting.switchboard.finished(tx, run.watcher, told_ending(run.state, run.finish, run.last_at))
     if run.deleting:
         tx.lock(sql.HOLD_MACHINE, (run.machine_id,))
         if tx.one(sql.ANY_OPEN, (run.machine_id,)) is None:

@@ -25,6 +25,7 @@ def operations() -> Operations:
 
 def tag_resource(tx: Tx, request: Request) -> dict[str, Any]:
     """TagResource. Raises InvalidArn, ResourceNotFound, TooManyTags."""
+    tx.alone()
     arn = request.input["resourceArn"]
     place, statement, tags = _tagged(tx, arn)
     tx.run(statement, (dumps(merged_tags(tags, request.input["tags"], arn)), place))
@@ -33,6 +34,7 @@ def tag_resource(tx: Tx, request: Request) -> dict[str, Any]:
 
 def untag_resource(tx: Tx, request: Request) -> dict[str, Any]:
     """UntagResource; keys that are not there don't matter. Raises InvalidArn, ResourceNotFound."""
+    tx.alone()
     place, statement, tags = _tagged(tx, request.input["resourceArn"])
     kept = [tag for tag in tags if tag["key"] not in request.input["tagKeys"]]
     tx.run(statement, (dumps(kept), place))

@@ -10,6 +10,7 @@ from tasuki.engine.events import Event, Heartbeat, TaskFailed, TaskSucceeded
 from tasuki.engine.execution import Frame, Phase
 from tasuki.services.machines import queries as sql
 from tasuki.services.machines.errors import InvalidOutput, InvalidToken, TaskTimedOut
+from tasuki.services.machines.rows import SavedFrames
 from tasuki.services.machines.running import Run, in_hand, load, proceed, send
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Tx
@@ -27,8 +28,8 @@ def send_task_success(tx: Tx, request: Request, setting: Setting) -> dict[str, o
     complaint = json_complaint(text)
     if complaint is not None:
         raise InvalidOutput(complaint)
-    run, frame = _waiting(tx, setting, token)
-    _tell(tx, setting, run, TaskSucceeded(frame.id, frame.attempt, Doc.of_text(text)))
+    execution, run, frame = _waiting(tx, setting, token)
+    _tell(tx, setting, execution, run, TaskSucceeded(frame.id, frame.attempt, Doc.of_text(text)))
     return {}
 
 
@@ -39,9 +40,9 @@ def send_task_failure(tx: Tx, request: Request, setting: Setting) -> dict[str, o
     """
     token = request.input["taskToken"]
     _check(token)
-    run, frame = _waiting(tx, setting, token)
+    execution, run, frame = _waiting(tx, setting, token)
     error, cause = request.input.get("error"), request.input.get("cause")
-    _tell(tx, setting, run, TaskFailed(frame.id, frame.attempt, error, cause))
+    _tell(tx, setting, execution, run, TaskFailed(frame.id, frame.attempt, error, cause))
     return {}
 
 
@@ -49,11 +50,10 @@ def send_task_heartbeat(tx: Tx, request: Request, setting: Setting) -> dict[str,
     """Give a sign of life: the heartbeat's deadline moves, its timer row stays. Raises InvalidToken, TaskTimedOut."""
     token = request.input["taskToken"]
     _check(token)
-    run, frame = _waiting(tx, setting, token)
+    execution, run, frame = _waiting(tx, setting, token)
     heartbeat = Heartbeat(frame.id, frame.attempt)
-    if in_hand(tx):
-        assert run.id is not None
-        send(tx, run.id, heartbeat)
+    if run is None:
+        send(tx, execution, heartbeat)
     else:
         proceed(tx, setting, run, (heartbeat,))
     return {}
@@ -64,24 +64,35 @@ def _check(token: str) -> None:
         raise InvalidToken
 
 
-def _waiting(tx: Tx, setting: Setting, token: str) -> tuple[Run, Frame]:
-    """Answer the execution and frame that wait for this token. Raises `TaskTimedOut` when none does (any more)."""
-    for held in in_hand(tx):  # what its own tasks were given is in no row yet
-        for waiting in held.state.frames.loaded():
+def _waiting(tx: Tx, setting: Setting, token: str) -> tuple[int, Run | None, Frame]:
+    """Answer the execution and frame that wait for this token, and the execution in hand if it may be told at once.
+
+    It may not where a Task of some execution asks: that one is in hand, and no other then is. Raises `TaskTimedOut` when
+    nobody waits (any more).
+    """
+    held = in_hand(tx)
+    for one in held:  # what its own tasks were given is in no row yet
+        for waiting in one.state.frames.loaded():
             if waiting.token == token and waiting.phase is Phase.RUNNING:
-                return held, waiting
+                assert one.id is not None
+                return one.id, None, waiting
     row = tx.one(sql.FRAME_OF_TOKEN, (token,))
-    run = load(tx, setting, row[0]) if row is not None else None
-    frame = run.state.frames.get(row[1]) if row is not None and run is not None else None
-    if run is None or frame is None or frame.phase is not Phase.RUNNING or frame.token != token:
+    if row is None:
         raise TaskTimedOut
-    return run, frame
+    run = None
+    if held:
+        frame = SavedFrames(tx, row[0]).frame(row[1])
+    else:
+        run = load(tx, setting, row[0])
+        frame = run.state.frames.get(row[1]) if run is not None else None
+    if frame is None or frame.phase is not Phase.RUNNING or frame.token != token:
+        raise TaskTimedOut
+    return row[0], run, frame
 
 
-def _tell(tx: Tx, setting: Setting, run: Run, event: Event) -> None:
-    """Tell the execution now, unless older news still waits in its inbox, or a Task of some execution does the telling."""
-    assert run.id is not None
-    if in_hand(tx) or tx.one(sql.ANY_IN_INBOX, (run.id,)) is not None:
-        send(tx, run.id, event)
+def _tell(tx: Tx, setting: Setting, execution: int, run: Run | None, event: Event) -> None:
+    """Tell the execution now, unless it is not in hand or older news still waits in its inbox."""
+    if run is None or tx.one(sql.ANY_IN_INBOX, (execution,)) is not None:
+        send(tx, execution, event)
     else:
         proceed(tx, setting, run, (event,))

@@ -34,6 +34,7 @@ def publish_state_machine_version(tx: Tx, request: Request) -> dict[str, Any]:
 
     Raises InvalidArn, StateMachineDoesNotExist, StateMachineDeleting, ConflictException, ServiceQuotaExceededException.
     """
+    tx.alone()
     given = request.input
     arn = given["stateMachineArn"]
     there = find_machine(tx, arn)
@@ -79,6 +80,7 @@ def delete_state_machine_version(tx: Tx, request: Request) -> dict[str, Any]:
 
     Raises InvalidArn, ConflictException (an alias leads to it).
     """
+    tx.alone()
     arn = request.input["stateMachineVersionArn"]
     number = version_number(arn)
     if number is None:
