@@ -50,13 +50,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, help=f"play seeds for so long (default {SECONDS:g})")
     parser.add_argument("--seed", type=int, help="the first seed; without --seconds the only one")
     parser.add_argument("--steps", type=int, default=STEPS, help=f"steps of each run (default {STEPS})")
-    parser.add_argument("--store", default="memory", choices=("memory", "file"), help="where the house stands")
+    parser.add_argument("--store", default="memory", help="where the house stands: memory, file or postgresql://...")
     return parser
 
 
 def _ground(store: str, folder: Path) -> GroundMaker:
     if store == "memory":
         return grounds.memory
+    if store.startswith(("postgresql://", "postgres://")):
+        from tasuki.testing.simulation.grounds_postgres import postgresql
+
+        return postgresql(store)
+    if store != "file":
+        raise SystemExit(f"simulate: --store {store} is none; give memory, file or postgresql://USER@HOST/DATABASE")
     numbers = itertools.count()
 
     def fresh(clock: ManualClock) -> Ground:

@@ -26,8 +26,10 @@ def conservation_holds(world: World) -> None:
 
 
 def _census(world: World) -> tuple[list[Standing], Counter[str]]:
-    standing = world.look(world.census.take)
-    return standing, by_key(standing)
+    """Take a census; invariants that are checked together share one."""
+    if world.counted is None:
+        world.counted = world.look(world.census.take)
+    return world.counted, by_key(world.counted)
 
 
 def no_message_is_doubled(world: World) -> None:

@@ -18,7 +18,7 @@ from tasuki.services import handovers, machines, pipes, queues, tasks
 from tasuki.store.store import Store, T, Tx, Unit
 from tasuki.testing.clock import ManualClock
 from tasuki.testing.house import House
-from tasuki.testing.simulation.census import Census
+from tasuki.testing.simulation.census import Census, Standing
 from tasuki.testing.simulation.faults import Crash, FaultyStore, Rates, Weather
 from tasuki.testing.simulation.grounds import GroundMaker
 from tasuki.testing.simulation.moody import IMAGES, MoodyRunner
@@ -72,6 +72,8 @@ class World:
         self.weather = Weather(random.Random(f"weather {seed}"), rates, calm=True)  # noqa: S311 - repeatable
         self.told = Told()
         self.census = Census()
+        self.counted: list[Standing] | None = None
+        """The census that is shared just now."""
         self.runner = MoodyRunner(self.clock, self.weather, self._launched)
         self.last: deque[str] = deque(maxlen=LAST_ACTIONS)
         self.fired: deque[tuple[str, str]] = deque(maxlen=40)
