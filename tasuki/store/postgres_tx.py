@@ -16,6 +16,7 @@ from greenlet import getcurrent, greenlet
 
 from tasuki.store.postgres_dialect import statement
 from tasuki.store.postgres_errors import Failed, sort_of
+from tasuki.store.postgres_text import read, stored
 from tasuki.store.store import Params, Row, T, Unit
 from tasuki.values.chance import Chance
 from tasuki.values.instant import Instant
@@ -68,31 +69,31 @@ class PostgresTx:
     def all(self, sql: str, params: Params = ()) -> list[Row]:
         """Run a statement and answer all its rows."""
         self.statements += 1
-        rows = self._wait(self._connection.fetch(statement(sql), *params))
-        return [tuple(row) for row in rows]
+        rows = self._wait(self._connection.fetch(statement(sql), *stored(params)))
+        return [read(row) for row in rows]
 
     def one(self, sql: str, params: Params = ()) -> Row | None:
         """Run a statement and answer its first row, or None."""
         self.statements += 1
-        row = self._wait(self._connection.fetchrow(statement(sql), *params))
-        return tuple(row) if row is not None else None
+        row = self._wait(self._connection.fetchrow(statement(sql), *stored(params)))
+        return read(row) if row is not None else None
 
     def run(self, sql: str, params: Params = ()) -> int:
         """Run a statement and answer how many rows it changed."""
         self.statements += 1
-        status: str = self._wait(self._connection.execute(statement(sql), *params))
+        status: str = self._wait(self._connection.execute(statement(sql), *stored(params)))
         count = status.rpartition(" ")[2]
         return int(count) if count.isdigit() else 0
 
     def many(self, sql: str, rows: Sequence[Params]) -> None:
         """Run one statement for each of `rows`, in one round trip."""
         self.statements += 1
-        self._wait(self._connection.executemany(statement(sql), rows))
+        self._wait(self._connection.executemany(statement(sql), [stored(row) for row in rows]))
 
     def lock(self, sql: str, params: Params = ()) -> None:
         """Hold the rows of a `SELECT ... FOR UPDATE` until the unit is over."""
         self.statements += 1
-        self._wait(self._connection.fetch(statement(sql), *params))
+        self._wait(self._connection.fetch(statement(sql), *stored(params)))
 
     def alone(self) -> None:
         """See to it that no other unit runs: begin again under the house lock, if this one shares it."""
