@@ -9,7 +9,17 @@ from tasuki.services.machines import map_queries as sql
 from tasuki.services.machines import queries
 from tasuki.services.machines.api import open_token, page_size
 from tasuki.services.machines.errors import ExecutionDoesNotExist, InvalidArn, ResourceNotFound, ValidationException
-from tasuki.services.machines.map_runs import MapRun, Stage, labelled_arn, made, map_run_arn, read_settings, wake
+from tasuki.services.machines.map_runs import (
+    MapRun,
+    Stage,
+    hold,
+    labelled_arn,
+    made,
+    map_run_arn,
+    read_settings,
+    wake,
+    with_news,
+)
 from tasuki.services.machines.model import execution_arn, machine_arn, parse_execution_arn
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Row, Tx
@@ -68,7 +78,7 @@ def _listed(execution: str, row: Row) -> dict[str, Any]:
 
 def describe_map_run(tx: Tx, request: Request) -> dict[str, Any]:
     """DescribeMapRun. Raises InvalidArn, ResourceNotFound."""
-    run = find_run(tx, request.input["mapRunArn"])
+    run = with_news(tx, find_run(tx, request.input["mapRunArn"]))
     parent = tx.one(sql.PARENT, (run.execution,))
     assert parent is not None, "a Map Run is forgotten with its execution"
     answer: dict[str, Any] = {
@@ -127,8 +137,8 @@ def _counts(run: MapRun) -> dict[str, Any]:
 def update_map_run(tx: Tx, request: Request) -> dict[str, Any]:
     """UpdateMapRun: new limits for one in progress. Raises InvalidArn, ResourceNotFound, ValidationException."""
     given = request.input
-    run = find_run(tx, given["mapRunArn"])
-    if run.stage is Stage.OVER:
+    run = hold(tx, find_run(tx, given["mapRunArn"]).id)
+    if run is None or run.stage is Stage.OVER:
         raise ValidationException(
             "The Map Run has completed and cannot be updated.", reason="CANNOT_UPDATE_COMPLETED_MAP_RUN"
         )
@@ -137,9 +147,7 @@ def update_map_run(tx: Tx, request: Request) -> dict[str, Any]:
         raise ValidationException(
             f"At least one of these must be specified: {', '.join(wanted)}", reason="MISSING_REQUIRED_PARAMETER"
         )
-    old = (run.max_concurrency, run.tolerated_count, run.tolerated_percentage)
-    new = [given.get(name) if given.get(name) is not None else was for name, was in zip(wanted, old, strict=True)]
-    tx.run(sql.SET_LIMITS, (*new, run.id))
+    tx.run(sql.SET_LIMITS, (*(given.get(name) for name in wanted), run.id))
     wake(tx, run.id)
     return {}
 

@@ -46,7 +46,8 @@ def open_children(tx: Tx, setting: Setting, run: MapRun) -> None:
 
     Raises `StatesError` when an item cannot be selected or is too large, `ParentGone`.
     """
-    parent = load(tx, setting, run.execution)
+    # Read, not held: whoever holds it may wait for this run, and its Map does not end before it has held the run.
+    parent = load(tx, setting, run.execution, sql.PARENT_SEEN)
     if parent is None:
         raise ParentGone
     if parent.deleting:

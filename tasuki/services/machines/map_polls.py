@@ -1,6 +1,8 @@
 """What Map Runs do by themselves: read, open children, stop, write, end. One slice of one run a unit, in turn."""
 
 import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tasuki.engine.events import MapRunEnded, StopRequested
 from tasuki.engine.turn import MAX_PAYLOAD_BYTES
@@ -9,25 +11,41 @@ from tasuki.services.machines import map_queries as sql
 from tasuki.services.machines.item_readers import read_items
 from tasuki.services.machines.map_children import ParentGone, open_children
 from tasuki.services.machines.map_redriving import mark_children, redrive_children, unmark_children
-from tasuki.services.machines.map_runs import MapRun, Stage, add_items, begin_redrive, find_by_id, wake
+from tasuki.services.machines.map_runs import (
+    MapRun,
+    Stage,
+    add_items,
+    begin_redrive,
+    made,
+    map_run_arn,
+    take_news,
+    wake,
+)
 from tasuki.services.machines.result_writers import joined, write_results
-from tasuki.services.machines.running import load, proceed, send
+from tasuki.services.machines.running import send
 from tasuki.services.machines.setting import Setting
-from tasuki.store.store import Tx
+from tasuki.store.store import Row, Tx
 from tasuki.values.documents import Doc
+from tasuki.values.errors import StoreError, StoreNewer
 from tasuki.values.instant import SECOND, Instant
 
 log = logging.getLogger("tasuki.machines")
 
 STOPPED_AT_ONCE = 50
+MOMENT_MS = 20
+"""When to look again, while all that has something to do is in other hands."""
 PAUSE_MS = 10 * SECOND
 """How long a Map Run is left alone whose unit failed: it alone, and no other."""
 TOLERANCE = ("States.ExceedToleratedFailureThreshold", "The specified tolerated failure threshold was exceeded")
 """Recorded."""
+_SERVED = "machines.map_run_served"
 
 
 class MapTurns:
-    """Serves Map Runs that have something to do, the one that waits the longest first."""
+    """Serves Map Runs that have something to do, the one that waits the longest first; those in other hands are passed over.
+
+    A Map Run whose unit fails for good (which only a fault of ours can do) is passed over for a while, too.
+    """
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -37,53 +55,63 @@ class MapTurns:
         """Tell when a Map Run has something to do: now, when a pause ends, or not before the bell."""
         if self._paused:
             self._paused = {one: until for one, until in self._paused.items() if until > tx.now}
-        if self._next(tx) is not None:
+        if self._waits(tx):
             return tx.now
-        return min(self._paused.values()) if self._paused else None
+        return min(self._paused.values(), default=None)
 
     def serve(self, tx: Tx) -> Instant | None:
         """Serve the Map Run whose turn it is; tell whether another one waits."""
-        taken = self._next(tx)
-        if taken is None:
-            return None
-        turn, number = taken
-        tx.run(sql.DROP_READY, (turn,))
-        run = find_by_id(tx, number)
-        if run is not None:
-            try:
-                _serve(tx, self._setting, run)
-            except Exception:
-                log.error(  # noqa: TRY400 - the loop logs the trace
-                    "Map Run %s could not go on; tried again in %s s", run.arn, PAUSE_MS // SECOND
-                )
-                self._paused[number] = tx.now + PAUSE_MS
-                raise
-        return tx.now if self._next(tx) is not None else None
+        row = next((row for row in self._rows(tx, sql.NEXT_RUNS) if row[1] not in self._paused), None)
+        if row is None:
+            return tx.now + MOMENT_MS if self._waits(tx) else None
+        tx.notes[_SERVED] = row
+        run = made(row[1:])
+        # Before anything else is read: a child that ends later leaves a row that is not taken now.
+        if take_news(tx, run):
+            _serve(tx, self._setting, run)
+        return tx.now if self._waits(tx) else None
 
-    def _next(self, tx: Tx) -> tuple[int, int] | None:
-        """Answer (turn, run) of whose turn it is."""
-        for turn, run in tx.all(sql.NEXT_READY, (1 + len(self._paused),)):
-            if run not in self._paused:
-                return turn, run
-        return None
+    def failed(self, notes: Mapping[str, Any], now: Instant, why: Exception) -> bool:
+        """Leave a Map Run alone whose unit failed for good; when the store is at fault, it is not."""
+        row: Row | None = notes.get(_SERVED)
+        if row is None or (isinstance(why, StoreError) and not isinstance(why, StoreNewer)):
+            return False
+        _, number, _, name, *_, account, region, machine = row
+        arn = map_run_arn(account, region, machine, name)
+        log.error("Map Run %s could not go on; tried again in %s s", arn, PAUSE_MS // SECOND, exc_info=why)
+        self._paused[number] = now + PAUSE_MS
+        return True
+
+    def _waits(self, tx: Tx) -> bool:
+        """Tell whether a Map Run has something to do, in whose hands it ever is."""
+        return any(row[1] not in self._paused for row in self._rows(tx, sql.NEXT_READY))
+
+    def _rows(self, tx: Tx, statement: str) -> Iterator[Row]:
+        """Go through the turns, as far as they are asked for."""
+        after, limit = 0, 1 + 4 * len(self._paused)
+        while True:
+            rows = tx.all(statement, (after, limit))
+            yield from rows
+            if len(rows) < limit:
+                return
+            after = rows[-1][0]
 
 
 def _serve(tx: Tx, setting: Setting, run: MapRun) -> None:
-    """Let a Map Run do one slice of what it is at."""
+    """Let a Map Run, which is held, do one slice of what it is at."""
     before = run.stage
+    goes_on = True
     try:
         if run.stage is Stage.READING:
             _read(tx, setting, run)
         elif run.stage is Stage.RUNNING:
             _go_on(tx, setting, run)
         elif run.stage is Stage.STOPPING:
-            _stop(tx, setting, run)
+            goes_on = _stop(tx, run)
         elif run.stage is Stage.WRITING:
             _write(tx, setting, run)
         elif run.stage is Stage.REDRIVING:
             mark_children(tx, run)
-        else:
-            return
     except StatesError as error:
         if before is Stage.WRITING:
             run.error, run.cause = error.error, error.cause
@@ -93,7 +121,7 @@ def _serve(tx: Tx, setting: Setting, run: MapRun) -> None:
     except ParentGone:
         run.abort()
     run.save(tx)
-    if run.stage is not Stage.OVER and (run.stage is not Stage.RUNNING or before is not Stage.RUNNING):
+    if run.stage is not Stage.OVER and (run.stage is not Stage.RUNNING or before is not Stage.RUNNING) and goes_on:
         wake(tx, run.id)
 
 
@@ -110,16 +138,13 @@ def _read(tx: Tx, setting: Setting, run: MapRun) -> None:
 
 def _go_on(tx: Tx, setting: Setting, run: MapRun) -> None:
     """Look at what failed; open more children; go on to the end when all are over."""
-    if run.has_failed:
-        run.fail(*TOLERANCE)
-        return
     waited = run.pending + run.total - run.taken
-    if run.pending:
-        redrive_children(tx, setting, run)
-    elif run.taken < run.total:
-        open_children(tx, setting, run)
-    # What ended meanwhile was counted in the row.
-    if waited and run.refresh(tx).has_failed:
+    if not run.has_failed:
+        if run.pending:
+            redrive_children(tx, setting, run)
+        elif run.taken < run.total:
+            open_children(tx, setting, run)
+    if run.has_failed:  # perhaps only now: some end at once
         run.fail(*TOLERANCE)
         return
     wait = run.pending + run.total - run.taken
@@ -130,23 +155,28 @@ def _go_on(tx: Tx, setting: Setting, run: MapRun) -> None:
         wake(tx, run.id)
 
 
-def _stop(tx: Tx, setting: Setting, run: MapRun) -> None:
-    """Stop the next of the children that are open; each has a cause of its own to look at."""
+def _stop(tx: Tx, run: MapRun) -> bool:
+    """Have the next of the children that are open stop; go on when all have ended. Tell whether there is more to do now.
+
+    Children that run are held by others: each is told through its inbox, and says when it has ended.
+    """
     if run.pending:
         unmark_children(tx, run)
-        return
+        return True
     rows = tx.all(sql.OPEN_CHILDREN, (run.id, run.cursor["number"], STOPPED_AT_ONCE))
     for number, execution in rows:
-        child = load(tx, setting, execution)
-        if child is not None:
-            proceed(tx, setting, child, (StopRequested(),))
+        send(tx, execution, StopRequested())
         run.cursor = {"number": number}
-    if len(rows) < STOPPED_AT_ONCE:
-        run.cursor = {}
-        if run.status == "ABORTED":
-            _end(tx, run, None)
-        else:
-            run.stage = Stage.WRITING
+    if len(rows) == STOPPED_AT_ONCE:
+        return True
+    if run.running:
+        return False
+    run.cursor = {}
+    if run.status == "ABORTED":
+        _end(tx, run, None)
+    else:
+        run.stage = Stage.WRITING
+    return True
 
 
 def _write(tx: Tx, setting: Setting, run: MapRun) -> None:
@@ -171,7 +201,7 @@ def _end(tx: Tx, run: MapRun, output: Doc | None) -> None:
     run.stopped_at = tx.now
     run.cursor = {}
     if run.again:
-        begin_redrive(tx, run)
+        begin_redrive(run)
         return
     if run.status == "ABORTED":
         return

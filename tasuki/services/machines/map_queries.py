@@ -1,13 +1,15 @@
 """The SQL of Map Runs."""
 
+from tasuki.services.machines.queries import LOAD
+
 # -- the labelled machines whose executions a Map Run's children are ----------------------------------------------
 
 # The machine of a label.
 LABELLED = "SELECT id FROM machines WHERE account = ? AND region = ? AND name = ? AND type = 'MAP'"
-# A new one.
+# A new one, unless another unit has just added it.
 ADD_LABELLED = (
     "INSERT INTO machines (account, region, name, type, status, created_at, revision, tags) "
-    "VALUES (?, ?, ?, 'MAP', 'ACTIVE', ?, 0, '[]') RETURNING id"
+    "VALUES (?, ?, ?, 'MAP', 'ACTIVE', ?, 0, '[]') ON CONFLICT DO NOTHING RETURNING id"
 )
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -25,8 +27,11 @@ _COLUMNS = (
     "r.aborted_items, r.output_bytes, r.redrives, r.redriven_at, r.was_read, r.again, r.pending, r.pending_items, r.lost, "
     "r.lost_items, m.account, m.region, m.name "
 )
-# All there is to know of one.
-RUN = f"SELECT {_COLUMNS} FROM map_runs r JOIN machines m ON m.id = r.machine WHERE r.id = ?"  # noqa: S608 - columns of ours
+# All there is to know of one, which is held from then on.
+RUN = (
+    f"SELECT {_COLUMNS} FROM map_runs r JOIN machines m ON m.id = r.machine WHERE r.id = ? "  # noqa: S608 - columns of ours
+    "/*pg FOR UPDATE OF r */"
+)
 # The same, by the names in its ARN.
 FIND_RUN = (
     f"SELECT {_COLUMNS} FROM map_runs r JOIN machines m ON m.id = r.machine "  # noqa: S608 - columns of ours
@@ -36,6 +41,8 @@ FIND_RUN = (
 PARENT = (
     "SELECT m.account, m.region, m.name, e.name FROM executions e JOIN machines m ON m.id = e.machine WHERE e.id = ?"
 )
+# The same execution as `running.load` takes it, but not held.
+PARENT_SEEN = LOAD.partition("/*pg")[0]
 # A page of an execution's Map Runs, newest first.
 RUNS_OF = (
     "SELECT r.id, r.name, r.started_at, r.stopped_at, m.account, m.region, m.name "
@@ -43,23 +50,23 @@ RUNS_OF = (
 )
 # The one that a frame waits for.
 RUN_OF_FRAME = "SELECT id FROM map_runs WHERE execution = ? AND frame = ? AND attempt = ?"
-# Where it stands, as far as only its own poll decides.
+# What is known of the one that a frame waits for; it is not held.
+RUN_SEEN = (
+    "SELECT m.account, m.region, m.name, r.name, r.status, r.error, r.was_read, r.redrives "
+    "FROM map_runs r JOIN machines m ON m.id = r.machine WHERE r.execution = ? AND r.frame = ? AND r.attempt = ?"
+)
+# Where it stands, as far as whoever holds it decides.
 SAVE_RUN = (
     "UPDATE map_runs SET status = ?, phase = ?, stopped_at = ?, cursor = ?, error = ?, cause = ?, total = ?, taken = ?, "
-    "children = ?, redrives = ?, redriven_at = ?, was_read = ?, again = ? WHERE id = ?"
+    "children = ?, redrives = ?, redriven_at = ?, was_read = ?, again = ?, succeeded = ?, succeeded_items = ?, failed = ?, "
+    "failed_items = ?, timed_out = ?, timed_out_items = ?, aborted = ?, aborted_items = ?, pending = ?, pending_items = ?, "
+    "lost = ?, lost_items = ?, output_bytes = ? WHERE id = ?"
 )
 # UpdateMapRun.
-SET_LIMITS = "UPDATE map_runs SET max_concurrency = ?, tolerated_count = ?, tolerated_percentage = ? WHERE id = ?"
-# A child has ended: one statement for each status.
-CHILD_SUCCEEDED = (
-    "UPDATE map_runs SET succeeded = succeeded + 1, succeeded_items = succeeded_items + ?, output_bytes = output_bytes + ? "
-    "WHERE id = ?"
+SET_LIMITS = (
+    "UPDATE map_runs SET max_concurrency = COALESCE(?, max_concurrency), tolerated_count = COALESCE(?, tolerated_count), "
+    "tolerated_percentage = COALESCE(?, tolerated_percentage) WHERE id = ?"
 )
-CHILD_FAILED = "UPDATE map_runs SET failed = failed + 1, failed_items = failed_items + ? WHERE id = ?"
-CHILD_TIMED_OUT = "UPDATE map_runs SET timed_out = timed_out + 1, timed_out_items = timed_out_items + ? WHERE id = ?"
-CHILD_ABORTED = "UPDATE map_runs SET aborted = aborted + 1, aborted_items = aborted_items + ? WHERE id = ?"
-# It cannot be redriven.
-CHILD_LOST = "UPDATE map_runs SET lost = lost + 1, lost_items = lost_items + ? WHERE id = ?"
 
 # -- items ----------------------------------------------------------------------------------------------------------
 
@@ -118,14 +125,6 @@ PENDING = (
 )
 # A child waits for its redrive, or does so no more.
 SET_PENDING = "UPDATE map_children SET pending = ? WHERE execution = ?"
-# What cannot be redriven is counted anew.
-FORGET_LOST = "UPDATE map_runs SET lost = 0, lost_items = 0 WHERE id = ?"
-# The counts of a run move by so much: failed, timed out, aborted, pending, each with its items.
-MOVE_COUNTS = (
-    "UPDATE map_runs SET failed = failed + ?, failed_items = failed_items + ?, timed_out = timed_out + ?, "
-    "timed_out_items = timed_out_items + ?, aborted = aborted + ?, aborted_items = aborted_items + ?, "
-    "pending = pending + ?, pending_items = pending_items + ? WHERE id = ?"
-)
 # An Express child starts over: what it was is forgotten, but its attempts are counted on.
 START_OVER = (
     "UPDATE executions SET status = 'RUNNING', output = NULL, error = NULL, cause = NULL, started_at = ?, stopped_at = NULL, "
@@ -135,8 +134,20 @@ START_OVER = (
 # -- turns ----------------------------------------------------------------------------------------------------------
 
 # A Map Run has something to do; behind all others that have.
-ADD_READY = "INSERT INTO map_ready (run) VALUES (?) ON CONFLICT (run) DO NOTHING"
-# Whose turns are next.
-NEXT_READY = "SELECT turn, run FROM map_ready ORDER BY turn LIMIT ?"
-# Taken.
-DROP_READY = "DELETE FROM map_ready WHERE turn = ?"
+ADD_READY = "INSERT INTO map_ready (run) VALUES (?)"
+# The same, since a child of it has ended.
+ADD_ENDED = "INSERT INTO map_ready (run, status, items, output_bytes, lost) VALUES (?, ?, ?, ?, ?)"
+# Whose turns are next, of those that nobody holds; it is held from then on.
+NEXT_RUNS = (
+    f"SELECT q.turn, {_COLUMNS} FROM map_ready q JOIN map_runs r ON r.id = q.run JOIN machines m ON m.id = r.machine "  # noqa: S608 - columns of ours
+    "WHERE q.turn > ? ORDER BY q.turn LIMIT ? /*pg FOR UPDATE OF r SKIP LOCKED */"
+)
+# The same, held by others or not: who looks only.
+NEXT_READY = "SELECT turn, run FROM map_ready WHERE turn > ? ORDER BY turn LIMIT ?"
+# Taken by whoever holds the run: all that there is.
+TAKE_NEWS = "DELETE FROM map_ready WHERE run = ? RETURNING status, items, output_bytes, lost"
+# Children that have ended and were not taken in yet.
+NEWS = (
+    "SELECT status, count(*), sum(items), sum(output_bytes), sum(lost), sum(lost * items) FROM map_ready "
+    "WHERE run = ? AND status IS NOT NULL GROUP BY status"
+)

@@ -17,7 +17,7 @@ from tasuki.engine.events import OldMapRun, Redriven, Started
 from tasuki.engine.execution import Phase
 from tasuki.engine.turn import MAX_STEP_BYTES, MAX_STEP_EVENTS
 from tasuki.services.machines import map_queries as sql
-from tasuki.services.machines.map_runs import EXPRESS_MS, MapRun, Stage, find_by_id
+from tasuki.services.machines.map_runs import EXPRESS_MS, MapRun, Stage, map_run_arn
 from tasuki.services.machines.redriving_queries import REDRIVE
 from tasuki.services.machines.remains import Ended, take_remains, why_not
 from tasuki.services.machines.running import Run, load, proceed
@@ -29,7 +29,6 @@ MARKED_AT_ONCE = 200
 REDRIVEN_AT_ONCE = 20
 _STARTS_ANEW = frozenset({"States.DataLimitExceeded", "States.Runtime"})
 """A Map Run that failed with one of these is not gone on with: another one is started (same page of the guide)."""
-_UNSUCCESSFUL = ("FAILED", "TIMED_OUT", "ABORTED")
 
 
 def redriven(tx: Tx, execution: int) -> Redriven:
@@ -40,16 +39,13 @@ def redriven(tx: Tx, execution: int) -> Redriven:
         # A frame that runs belongs to a Task or to a Map Run: the attempt, which is given once an execution, tells.
         row = None
         if frame.phase is Phase.RUNNING:
-            row = tx.one(sql.RUN_OF_FRAME, (execution, frame.id, frame.attempt))
-        run = find_by_id(tx, row[0]) if row is not None else None
-        if run is not None and _goes_on(run):
-            found[frame.id] = OldMapRun(run.arn, run.redrives + 1)
+            row = tx.one(sql.RUN_SEEN, (execution, frame.id, frame.attempt))
+        if row is None:
+            continue
+        *names, status, error, was_read, redrives = row
+        if status in {"FAILED", "ABORTED"} and error not in _STARTS_ANEW and was_read:  # else another one is started
+            found[frame.id] = OldMapRun(map_run_arn(*names), redrives + 1)
     return Redriven(remains, found)
-
-
-def _goes_on(run: MapRun) -> bool:
-    """Tell whether a Map Run is redriven; else another one is started."""
-    return run.status in {"FAILED", "ABORTED"} and run.error not in _STARTS_ANEW and bool(run.was_read)
 
 
 def mark_children(tx: Tx, run: MapRun) -> None:
@@ -62,7 +58,8 @@ def mark_children(tx: Tx, run: MapRun) -> None:
         if run.settings["express"] or why_not(ended, tx.now) is None:
             marked.append((execution, items, ended.status))
         else:
-            tx.run(sql.CHILD_LOST, (items, run.id))
+            run.lost += 1
+            run.lost_items += items
     _mark(tx, run, marked, pending=1)
     if len(rows) < MARKED_AT_ONCE:
         run.stage = Stage.RUNNING
@@ -78,11 +75,10 @@ def _mark(tx: Tx, run: MapRun, children: Sequence[Sequence[Any]], *, pending: in
     """Count children, (execution, items, status), among those that wait instead of among those that failed, or back."""
     tx.many(sql.SET_PENDING, [(pending, execution) for execution, *_ in children])
     sign = 1 if pending else -1
-    moved: list[int] = []
-    for status in _UNSUCCESSFUL:
-        items = [count for _, count, one in children if one == status]
-        moved += [-sign * len(items), -sign * sum(items)]
-    tx.run(sql.MOVE_COUNTS, (*moved, sign * len(children), sign * sum(one[1] for one in children), run.id))
+    for _, items, status in children:
+        run.count(status, -sign, -sign * items)
+        run.pending += sign
+        run.pending_items += sign * items
 
 
 def redrive_children(tx: Tx, setting: Setting, run: MapRun) -> None:
@@ -91,7 +87,8 @@ def redrive_children(tx: Tx, setting: Setting, run: MapRun) -> None:
     events = size = 0
     for execution, items, _ in tx.all(sql.PENDING, (run.id, min(room, REDRIVEN_AT_ONCE))) if room > 0 else ():
         tx.run(sql.SET_PENDING, (0, execution))
-        tx.run(sql.MOVE_COUNTS, (*(0,) * 6, -1, -items, run.id))
+        run.pending -= 1
+        run.pending_items -= items
         child = _start_over(tx, setting, execution) if run.settings["express"] else _go_on(tx, setting, execution)
         events += len(child.history)
         size += child.state.history_bytes - child.first_bytes

@@ -10,12 +10,17 @@
 
 The phases move in `map_polls.py`, slice by slice. A child is an execution of the machine `NAME/LABEL` on the parent's
 revision; here it is found again when it begins (what it runs, its item) and when it ends (the counts).
+
+Who holds what, where several nodes serve: a Map Run's row is held by the unit that serves it, or that stops or redrives it
+for its parent. Whoever holds the row waits for nobody that runs: the parent is read, not held, children that run are told
+through their inboxes, and those that are redriven have ended. A child that ends waits for nobody either: it leaves a row
+in `map_ready` (its Map Run's turn, and how it ended), and who serves the run takes these in before deciding anything.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from tasuki.engine.commands import CancelMapRun, Finish, RedriveMapRun, StartMapRun
 from tasuki.engine.states.distributed import MAX_CONCURRENCY
@@ -36,15 +41,8 @@ EXPRESS_MS = 300_000
 MAX_REDRIVES = 1_000
 """How often a Map Run can be redriven (developer guide, "Redrive eligibility for child workflows in a Map Run")."""
 _VERSION = 1
-_COUNTED = (
-    *(
-        f"{kind}{of}"
-        for kind in ("succeeded", "failed", "timed_out", "aborted", "pending", "lost")
-        for of in ("", "_items")
-    ),
-    "output_bytes",
-)
-"""What is counted in the row by statements of its own."""
+_IN_HAND = "machines.map_run"
+"""Under which name a unit notes the Map Run that it holds."""
 
 
 class Stage(StrEnum):
@@ -152,20 +150,38 @@ class MapRun:
         self.again = 0
         self.cursor = {"number": -1}
 
-    def refresh(self, tx: Tx) -> Self:
-        """Answer itself, having taken in what was counted in the row since it was loaded; what this unit decided is saved first."""
-        self.save(tx)
-        newer = find_by_id(tx, self.id)
-        assert newer is not None, "it is in this unit's hands"
-        for name in _COUNTED:
-            setattr(self, name, getattr(newer, name))
-        return self
+    def count(self, status: str, children: int, items: int) -> None:
+        """Count children that have ended so; a negative number of those that have not, after all."""
+        if status == "SUCCEEDED":
+            self.succeeded += children
+            self.succeeded_items += items
+        elif status == "FAILED":
+            self.failed += children
+            self.failed_items += items
+        elif status == "TIMED_OUT":
+            self.timed_out += children
+            self.timed_out_items += items
+        else:
+            self.aborted += children
+            self.aborted_items += items
+
+    def take_in(self, status: str, children: int, items: int, *, size: int, lost: int, lost_items: int) -> None:
+        """Count children that have just ended: their results have `size` bytes, `lost` of them cannot be redriven."""
+        self.count(status, children, items)
+        self.output_bytes += size
+        self.lost += lost
+        self.lost_items += lost_items
 
     def save(self, tx: Tx) -> None:
-        """Write where it stands."""
+        """Write where it stands; for whoever holds it."""
         stands = (self.status, self.stage.value, self.stopped_at, pack(self.cursor), self.error, self.cause)
         redrive = (self.redrives, self.redriven_at, self.was_read, self.again)
-        tx.run(sql.SAVE_RUN, (*stands, self.total, self.taken, self.children, *redrive, self.id))
+        ended = (
+            *(self.succeeded, self.succeeded_items, self.failed, self.failed_items),
+            *(self.timed_out, self.timed_out_items, self.aborted, self.aborted_items),
+        )
+        rest = (self.pending, self.pending_items, self.lost, self.lost_items, self.output_bytes)
+        tx.run(sql.SAVE_RUN, (*stands, self.total, self.taken, self.children, *redrive, *ended, *rest, self.id))
 
 
 class Child(NamedTuple):
@@ -190,10 +206,30 @@ def made(row: Row) -> MapRun:
     return run
 
 
-def find_by_id(tx: Tx, run_id: int) -> MapRun | None:
-    """Answer a Map Run."""
+def hold(tx: Tx, run_id: int) -> MapRun | None:
+    """Answer a Map Run and hold it until the unit is over."""
     row = tx.one(sql.RUN, (run_id,))
     return made(row) if row is not None else None
+
+
+def take_news(tx: Tx, run: MapRun) -> bool:
+    """Take in which children have ended, into a Map Run that is held; tell whether there was anything to do for it.
+
+    From here on it counts by itself those that end in this unit.
+    """
+    rows = tx.all(sql.TAKE_NEWS, (run.id,))
+    for status, items, size, lost in rows:
+        if status is not None:
+            run.take_in(status, 1, items, size=size, lost=lost, lost_items=lost * items)
+    tx.notes[_IN_HAND] = run
+    return bool(rows)
+
+
+def with_news(tx: Tx, run: MapRun) -> MapRun:
+    """Answer a Map Run for show: those children counted, too, that whoever serves it has not taken in yet."""
+    for status, children, items, size, lost, lost_items in tx.all(sql.NEWS, (run.id,)):
+        run.take_in(status, children, items, size=size, lost=lost, lost_items=lost_items)
+    return run
 
 
 def read_settings(body: bytes) -> Mapping[str, Any]:
@@ -247,8 +283,9 @@ def begin_map_run(
 
 def _labelled(tx: Tx, account: str, region: str, name: str) -> int:
     """Answer the machine that stands for a labelled Map."""
-    row = tx.one(sql.LABELLED, (account, region, name)) or tx.one(sql.ADD_LABELLED, (account, region, name, tx.now))
-    assert row is not None
+    names = (account, region, name)
+    row = tx.one(sql.LABELLED, names) or tx.one(sql.ADD_LABELLED, (*names, tx.now)) or tx.one(sql.LABELLED, names)
+    assert row is not None, "it was there, or has been added, here or by another unit"
     number: int = row[0]
     return number
 
@@ -270,9 +307,9 @@ def _add_slice(tx: Tx, run: int, first: int, items: Sequence[Any]) -> None:
 
 
 def change_map_run(tx: Tx, execution: int, wish: CancelMapRun | RedriveMapRun) -> None:
-    """Stop a Map Run, or have one go on that did not end well; in later units."""
+    """Stop a Map Run, or have one go on that did not end well; in later units. The parent is held, and now the run."""
     row = tx.one(sql.RUN_OF_FRAME, (execution, wish.frame, wish.attempt))
-    run = find_by_id(tx, row[0]) if row is not None else None
+    run = hold(tx, row[0]) if row is not None else None
     if run is None:
         return
     if isinstance(wish, RedriveMapRun):
@@ -293,14 +330,14 @@ def _redrive(tx: Tx, run: MapRun) -> None:
         run.error, run.status = None, "RUNNING"
         run.fail("States.Runtime", f"The Map Run has been redriven {MAX_REDRIVES} times, which is the most.")
     elif run.stage is Stage.OVER:
-        begin_redrive(tx, run)
+        begin_redrive(run)
     else:
         run.again = 1
 
 
-def begin_redrive(tx: Tx, run: MapRun) -> None:
+def begin_redrive(run: MapRun) -> None:
     """Let a Map Run that is over begin again: what failed is counted anew (map_redriving.py)."""
-    tx.run(sql.FORGET_LOST, (run.id,))
+    run.lost = run.lost_items = 0
     run.status, run.stage, run.again = "RUNNING", Stage.REDRIVING, 0
     run.stopped_at = run.error = run.cause = None
     run.cursor = {"number": -1}
@@ -325,16 +362,16 @@ def child_of(tx: Tx, execution: int, given: Doc) -> tuple[Child, str, tuple[int,
 
 
 def child_ended(tx: Tx, child: Child, end: Finish) -> None:
-    """Count a child that has ended, and let its Map Run go on."""
-    if end.status == "SUCCEEDED":
-        size = len(end.output.text) + 1 if end.output is not None else 0
-        tx.run(sql.CHILD_SUCCEEDED, (child.items, size, child.run))
-    else:
-        statement = {"FAILED": sql.CHILD_FAILED, "TIMED_OUT": sql.CHILD_TIMED_OUT, "ABORTED": sql.CHILD_ABORTED}
-        tx.run(statement[end.status], (child.items, child.run))
-        if not child.express and not end.remains:
-            tx.run(sql.CHILD_LOST, (child.items, child.run))
-    wake(tx, child.run)
+    """Have a child counted that has ended, and let its Map Run go on. Waits for nobody."""
+    succeeded = end.status == "SUCCEEDED"
+    size = len(end.output.text) + 1 if succeeded and end.output is not None else 0
+    lost = int(not succeeded and not child.express and not end.remains)
+    run: MapRun | None = tx.notes.get(_IN_HAND)
+    if run is not None and run.id == child.run:
+        run.take_in(end.status, 1, child.items, size=size, lost=lost, lost_items=lost * child.items)
+        return
+    tx.run(sql.ADD_ENDED, (child.run, end.status, child.items, size, lost))
+    tx.ring(TOPIC)
 
 
 def labelled_arn(run: MapRun) -> str:

@@ -181,13 +181,17 @@ def test_a_redrive_waits_until_the_run_has_stopped(play: Play) -> None:
     execution = play.run(machine(WAIT), list(range(120)))
     play.house.drain()
     play.call("StopExecution", executionArn=execution)
-    _, maps, _ = play.house.rooms["machines"].polls
+    ready, maps, _ = play.house.rooms["machines"].polls
     play.house.unit(maps.run)
-    assert counts(play, execution) == {"running": 70, "aborted": 50, "total": 120}
+    assert counts(play, execution) == {"running": 120, "total": 120}, "they are told, and have not ended yet"
+    play.house.look(ready.look)
+    for _ in range(30):
+        play.house.unit(ready.run)
+    assert counts(play, execution) == {"running": 90, "aborted": 30, "total": 120}, "and these have"
     redrive(play, execution)
     play.house.unit(maps.run)
     assert map_runs(play, execution)[0]["status"] == "RUNNING"
-    assert counts(play, execution) == {"running": 20, "aborted": 100, "total": 120}
+    assert counts(play, execution) == {"running": 90, "aborted": 30, "total": 120}
     play.house.drain()
     assert counts(play, execution) == {"running": 120, "total": 120}
     play.house.advance(seconds=61)
