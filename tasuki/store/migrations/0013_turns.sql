@@ -15,3 +15,18 @@ CREATE INDEX ready_execution ON ready (execution);
 
 -- When the newest event of an execution was written, or it started: nodes' clocks differ, and no later event may have an earlier time.
 ALTER TABLE executions ADD COLUMN last_at INTEGER NOT NULL DEFAULT 0;
+
+-- Map Runs with something to do now, served in turn; append-only, as `ready` is. A child's end is a row here, with how it ended:
+-- whoever serves the Map Run holds it (a row lock of `map_runs`), takes all that stands here of it, and counts it there.
+CREATE TABLE map_turns (
+    turn INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    status TEXT,
+    items INTEGER NOT NULL DEFAULT 0,
+    output_bytes INTEGER NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0
+);
+INSERT INTO map_turns (run) SELECT run FROM map_ready ORDER BY turn;
+DROP TABLE map_ready;
+ALTER TABLE map_turns RENAME TO map_ready;
+CREATE INDEX map_ready_run ON map_ready (run);
