@@ -13,7 +13,8 @@ def _wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _steady_ms() -> int:
+def steady_ms() -> int:
+    """Count milliseconds by a clock that nobody sets."""
     return time.monotonic_ns() // 1_000_000
 
 
@@ -26,7 +27,7 @@ class SystemClock:
 
     __slots__ = ("_last", "_since", "_steady", "_wall")
 
-    def __init__(self, wall: Callable[[], int] = _wall_ms, steady: Callable[[], int] = _steady_ms) -> None:
+    def __init__(self, wall: Callable[[], int] = _wall_ms, steady: Callable[[], int] = steady_ms) -> None:
         self._wall, self._steady = wall, steady
         self._last = 0
         self._since: tuple[int, int] | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tasuki.runtime.clock import SystemClock, WallClock
+from tasuki.runtime.clock import SystemClock, WallClock, steady_ms
 from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
@@ -24,5 +24,5 @@ def open_store(config: Config, *, chance: Chance, on_ring: Ring) -> tuple[Store,
         return SqliteStore(path, clock=clock, real_clock=real_clock, chance=chance, on_ring=on_ring), clock
     from tasuki.store.postgres import PostgresStore  # its driver is loaded only where it is used
 
-    store = PostgresStore(config.store, chance=chance, wall=WallClock(), on_ring=on_ring)
+    store = PostgresStore(config.store, chance=chance, wall=WallClock(), steady=steady_ms, on_ring=on_ring)
     return store, store.clock

@@ -81,7 +81,7 @@ class Counters:
 class PostgresStore:
     """A schema of a PostgreSQL database, shared with any number of other nodes.
 
-    `wall` is this machine's clock. `clock` and `real_clock` are for tests that hold the time; left out, both times are the database's.
+    `wall` is this machine's clock, `steady` one that is never set. `clock` and `real_clock` are for tests that hold the time; left out, both times are the database's.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class PostgresStore:
         *,
         chance: Chance,
         wall: Clock,
+        steady: Callable[[], int] | None = None,
         on_ring: Callable[[str, int], None] = lambda _topic, _times: None,
         clock: Clock | None = None,
         real_clock: Clock | None = None,
@@ -97,7 +98,7 @@ class PostgresStore:
         patience_s: float = PATIENCE_S,
     ) -> None:
         self.address: Address = read_address(url)
-        self.database_clock = DatabaseClock(wall)
+        self.database_clock = DatabaseClock(wall, steady)
         self.clock: Clock = clock or self.database_clock
         self.real_clock: Clock = real_clock or self.database_clock
         self.counters = Counters()
@@ -106,7 +107,11 @@ class PostgresStore:
         self._seats = Seats(self._sit, connections)
         self._lock_key = 0
         self._bell = PostgresBell(
-            lambda: self._connect(synchronous_commit="off"), self.address.schema, self.real_clock, on_ring
+            lambda: self._connect(synchronous_commit="off"),  # a ring that is lost may be lost
+            self.address.schema,
+            self.real_clock,
+            on_ring,
+            self._see_time,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: set[asyncio.Task[Any]] = set()
@@ -163,11 +168,13 @@ class PostgresStore:
         if loop is None or loop.is_closed():
             return
         if loop.is_running():
-            self._closing = loop.create_task(self._close())
+            self._leaving = loop.create_task(self.leave())
         else:
-            loop.run_until_complete(self._close())
+            loop.run_until_complete(self.leave())
 
-    async def _close(self) -> None:
+    async def leave(self) -> None:
+        """Close, for whoever can await it."""
+        self.fail_pending()
         try:
             if self._running:
                 await asyncio.wait(self._running, timeout=self._patience_s)
@@ -238,9 +245,10 @@ class PostgresStore:
         try:
             with _failing(connection):
                 await connection.execute("BEGIN")
+                asked = self.database_clock.steady()
                 row = await connection.fetchrow(_ALONE if is_alone else _SHARED, _LOCK_CLASS, self._lock_key)
             assert row is not None, "a SELECT of functions answers"
-            now, real_now = self._times(row[2])
+            now, real_now = self._times(row[2], self.database_clock.steady() - asked)
             tx = PostgresTx(connection, now, real_now, self._chance, seat.stripe, is_alone=is_alone)
             return row[1], tx, await play(unit, tx)
         except BaseException as bad:
@@ -278,14 +286,16 @@ class PostgresStore:
             except Failed as bad:
                 await self._before_again(bad, tries, until)
 
-    def _times(self, seen: Instant) -> tuple[Instant, Instant]:
+    def _times(self, seen: Instant, trip_ms: int) -> tuple[Instant, Instant]:
         """Answer house time and real time of a unit: the database's, unless somebody holds the clocks."""
-        present = self.database_clock.saw(seen)
+        present = self.database_clock.saw(seen, trip_ms)
         now = present if self.clock is self.database_clock else self.clock.now()
         return now, present if self.real_clock is self.database_clock else self.real_clock.now()
 
     async def _see_time(self, connection: "asyncpg.Connection[Any]") -> None:
-        self.database_clock.saw(await connection.fetchval(_TIME))
+        asked = self.database_clock.steady()
+        seen = await connection.fetchval(_TIME)
+        self.database_clock.saw(seen, self.database_clock.steady() - asked)
 
     # -- connections ----------------------------------------------------------------------------------------
 

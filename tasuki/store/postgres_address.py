@@ -11,7 +11,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from tasuki.values.errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
-_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+SETTINGS = ("synchronous_commit", "lock_timeout", "idle_in_transaction_session_timeout")
+"""What the URL may set in place of ours."""
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 _SPELLED = "spell it postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
@@ -42,11 +44,9 @@ def read_address(url: str) -> Address:
     schema = query.pop("schema", "tasuki")
     if _SCHEMA.fullmatch(schema) is None or schema.startswith("pg_"):
         raise ConfigError(
-            f"--store: schema={schema} can't be a schema; use small letters, digits and _, like schema=tasuki"
+            f"--store: schema={schema} can't be a schema; use at most 51 small letters, digits and _, like schema=tasuki"
         )
-    settings: dict[str, str] = {
-        name: query.pop(name) for name in ("synchronous_commit", "lock_timeout") if name in query
-    }
+    settings: dict[str, str] = {name: query.pop(name) for name in SETTINGS if name in query}
     at = f"{host or query.get('host', 'localhost')}{f':{port}' if port else ''}"
     shown = f"{'' if parts.username is None else parts.username + '@'}{at}/{database}"
     dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query), ""))

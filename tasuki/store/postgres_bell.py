@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 
 from tasuki.values.documents import dumps, loads
-from tasuki.values.errors import TasukiError
+from tasuki.values.errors import MalformedDocument, TasukiError
 from tasuki.values.instant import MINUTE, Clock, Instant
 
 log = logging.getLogger("tasuki.store")
@@ -26,8 +26,10 @@ HELLO_S = 15.0
 """How often a node says that it is there."""
 HEARD_MS = MINUTE
 """Whoever was heard within this time listens."""
-MAX_TOPICS = 60
-"""Topics in one NOTIFY, whose payload may have 8,000 bytes; more of them ring as "look at everything"."""
+MOST_BYTES = 7_000
+"""What one NOTIFY says at most: the server takes payloads of less than 8,000 bytes."""
+MOST_NOTIFIES = 8
+"""More than this at once rings as "look at everything"; whoever waits for one topic looks again in his own time."""
 PAUSE_S = 1.0
 
 EVERYTHING = "clock"
@@ -35,7 +37,7 @@ EVERYTHING = "clock"
 
 
 class PostgresBell:
-    """Passes rings on to other nodes, and theirs to ours."""
+    """Passes rings on to other nodes, and theirs to ours. `on_hello` is awaited whenever there was nothing to say for a while."""
 
     def __init__(
         self,
@@ -43,14 +45,17 @@ class PostgresBell:
         schema: str,
         clock: Clock,
         on_ring: Callable[[str, int], None],
+        on_hello: "Callable[[asyncpg.Connection[Any]], Awaitable[None]]",
     ) -> None:
-        self._connect, self._clock, self._on_ring = connect, clock, on_ring
+        self._connect, self._clock, self._on_ring, self._on_hello = connect, clock, on_ring, on_hello
         self._channel = CHANNEL + schema
         self._topics: dict[str, int] = {}
         self._wanted = asyncio.Event()
         self._heard_at: Instant | None = None
         self._task: asyncio.Task[None] | None = None
         self._own_pid = 0
+        self.notifies = 0
+        """How many NOTIFYs went out."""
 
     def start(self) -> None:
         """Listen from now on."""
@@ -95,31 +100,57 @@ class PostgresBell:
         self._own_pid = connection.get_server_pid()
         await connection.add_listener(self._channel, self._heard)
         self._on_ring(EVERYTHING, 1)  # what rang before we listened
-        await self._notify(connection, {"hello": True})
+        await self._notify(connection, dumps({"hello": True, "rings": {}}))
         while not gone.is_set():
             try:
                 async with asyncio.timeout(HELLO_S):
                     await self._wanted.wait()
             except TimeoutError:
-                await self._notify(connection, {"hello": False})
+                await self._on_hello(connection)
+                await self._notify(connection, dumps({"rings": {}}))
                 continue
             await asyncio.sleep(GATHER_S)
             self._wanted.clear()
             topics, self._topics = self._topics, {}
-            if topics:
-                await self._notify(connection, {"rings": topics if len(topics) <= MAX_TOPICS else {EVERYTHING: 1}})
+            for said in payloads(topics):
+                await self._notify(connection, said)
         raise ConnectionError("the database closed the connection")
 
-    async def _notify(self, connection: "asyncpg.Connection[Any]", said: dict[str, Any]) -> None:
-        await connection.execute("SELECT pg_notify($1, $2)", self._channel, dumps(said))
+    async def _notify(self, connection: "asyncpg.Connection[Any]", said: str) -> None:
+        self.notifies += 1
+        await connection.execute("SELECT pg_notify($1, $2)", self._channel, said)
 
-    def _heard(self, _connection: Any, pid: int, _channel: str, payload: object) -> None:
+    def _heard(self, _connection: object, pid: int, _channel: str, payload: object) -> None:
         if pid == self._own_pid:
             return
+        try:
+            said = loads(str(payload))
+            hello, rings = bool(said.get("hello")), {str(topic): int(times) for topic, times in said["rings"].items()}
+        except (MalformedDocument, AttributeError, LookupError, TypeError, ValueError):
+            return  # of another program
         self._heard_at = self._clock.now()
-        said = loads(str(payload))
-        if said.get("hello"):  # it asks who is there
-            self._topics[EVERYTHING] = 1
+        if hello:  # it asks who is there
+            self._topics.setdefault(EVERYTHING, 1)
             self._wanted.set()
-        for topic, times in said.get("rings", {}).items():
+        for topic, times in rings.items():
             self._on_ring(topic, times)
+
+
+def payloads(topics: dict[str, int]) -> list[str]:
+    """Put rings into as few NOTIFYs as they need."""
+    said: list[str] = []
+    part: dict[str, int] = {}
+    size = 0
+    for topic, times in topics.items():
+        more = len(topic.encode()) * 2 + 24  # quoted, and escaped here and there
+        if more > MOST_BYTES:
+            part.setdefault(EVERYTHING, 1)
+            continue
+        if part and size + more > MOST_BYTES:
+            said.append(dumps({"rings": part}))
+            part, size = {}, 0
+        part[topic] = times
+        size += more
+    if part:
+        said.append(dumps({"rings": part}))
+    return said if len(said) <= MOST_NOTIFIES else [dumps({"rings": {EVERYTHING: 1}})]

@@ -62,13 +62,18 @@ def open_sqlite(path: Path | None) -> Opened:
 def open_postgres(url: str) -> Opened:
     clock, real_clock = ManualClock(), ManualClock()
     rings: list[tuple[str, int]] = []
+
+    def ring(topic: str, times: int) -> None:
+        if topic != EVERYTHING:  # the bell's own greeting
+            rings.append((topic, times))
+
     store = PostgresStore(
         url,
         chance=Chance.seeded(1),
         wall=real_clock,
         clock=clock,
         real_clock=real_clock,
-        on_ring=lambda topic, times: topic == EVERYTHING or rings.append((topic, times)),  # the bell's own greeting
+        on_ring=ring,
     )
     one = Opened(store, clock, real_clock, rings)
     one.run(store.open())
