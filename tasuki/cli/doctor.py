@@ -17,6 +17,7 @@ from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.reach import read_node
 from tasuki.runtime.clock import SystemClock
+from tasuki.values.errors import StoreError
 
 _FLUSH_FOR_MS = 400
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -35,6 +36,21 @@ class Finding:
 def examine(data: Path, port: int, *, as_json: bool) -> Code:
     """Look at everything; print it; `Code.NO` if a node could not run here."""
     findings = [_python(), _sqlite(), _memory(), _cgroup(), *_disk(data), _port(port, data), _processes()]
+    return _show(findings, as_json=as_json)
+
+
+def examine_store(data: Path, url: str | None, *, as_json: bool) -> Code:
+    """Look at a store; print it; `Code.NO` if something is wrong with it. Raises `Complaint` when it can't be opened."""
+    from tasuki.runtime import store_health
+
+    try:
+        found = store_health.examine(data, url)
+    except StoreError as bad:
+        raise Complaint(str(bad), Code.DATA) from bad
+    return _show([Finding(*one) for one in found], as_json=as_json)
+
+
+def _show(findings: list[Finding], *, as_json: bool) -> Code:
     if as_json:
         screen.show_json([asdict(finding) for finding in findings])
     else:

@@ -73,12 +73,20 @@ def up(
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     dev: Annotated[bool, typer.Option("--dev", help="Accept the key test/test. Loopback only.")] = False,
     config: Annotated[Path | None, typer.Option(help="Settings and images. Default: DIR/tasuki.toml")] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="Keep everything in PostgreSQL, shared with other nodes: postgresql://USER@HOST/DATABASE. Default: a file in DIR.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Start a node. Prints one line when it is ready; Ctrl-C or SIGTERM ends it, and nothing is lost."""
     from tasuki.cli import node
 
-    raise typer.Exit(node.up(data, config, host=host, port=port, dev=dev, as_json=as_json))
+    raise typer.Exit(node.up(data, config, store, host=host, port=port, dev=dev, as_json=as_json))
 
 
 @app.command()
@@ -189,6 +197,15 @@ def pipes(data: Data = None, as_json: Json = False) -> None:
 
 
 @app.command()
+def nodes(data: Data = None, as_json: Json = False) -> None:
+    """List the nodes that serve this house: where they are, their state and tasks, and clocks that are wrong."""
+    from tasuki.cli import nodes as listing
+    from tasuki.cli import reach
+
+    listing.ls(reach.find_node(data), as_json=as_json)
+
+
+@app.command()
 def trace(
     wanted: Annotated[str, typer.Argument(metavar="ID", help="A message's id, a correlation id, or an execution.")],
     data: Data = None,
@@ -227,14 +244,22 @@ def doctor(
         ),
     ] = Path(".tasuki"),
     port: Annotated[int, typer.Option(help="The port a node would listen at.")] = 4566,
+    store: Annotated[
+        bool, typer.Option("--store", help="Look at the store instead: its health, and what waits.")
+    ] = False,
+    url: Annotated[
+        str | None, typer.Argument(metavar="[URL]", help="With --store: another one than the node of --data uses.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what this machine can do.
+    """Say what this machine can do; with --store, how the store is doing.
 
-    Exit code 1 if a node could not run.
+    Exit code 1 if a node could not run, or something is wrong with the store.
     """
     from tasuki.cli import doctor as examination
 
+    if store or url is not None:
+        raise typer.Exit(examination.examine_store(data, url, as_json=as_json))
     raise typer.Exit(examination.examine(data, port, as_json=as_json))
 
 
