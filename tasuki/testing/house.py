@@ -11,7 +11,7 @@ quiet. The loops, units and polls are those of a node.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self, TypeAlias
@@ -37,6 +37,7 @@ class House:
 
     `duties` adds what is not a room's poll (the attendant with its runner). `store` lends a store of the test's own
     (on disk, say); the house closes it. Use it as a context manager, or `close` it.
+    `loop` lends an event loop that several houses share.
     `House.opens` is what houses without a `store` open: SQLite in memory, unless a whole test run is to use another.
     """
 
@@ -50,12 +51,14 @@ class House:
         seed: int = 0,
         clock: ManualClock | None = None,
         store: Callable[["House"], Store] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.config = config or Config(data=Path(), dev=True)
         self.clock = clock or ManualClock()
         self.chance = Chance.seeded(seed)
         self.bell = Bell()
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop or asyncio.new_event_loop()
+        self._owns_loop = loop is None
         self.store: Store = (store or House.opens)(self)
         self._run(self.store.open())
         self.switchboard = Switchboard()
@@ -79,6 +82,12 @@ class House:
         Input comes as a dict or as keywords. A long poll that finds nothing answers what it would at its end, and the clock
         is not moved. `trace=` sets the trace header.
         """
+        return self._run(self.calling(service, operation, given, **more))
+
+    def calling(
+        self, service: str, operation: str, given: dict[str, Any] | None = None, **more: Any
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
+        """As `call`, for whoever awaits it: several callers at once."""
         trace = more.pop("trace", None)
         found = self.switchboard.operations[service, operation]
         request = Request(
@@ -92,7 +101,7 @@ class House:
             base_url="http://127.0.0.1:4566",
             trace=trace,
         )
-        return self._run(self._call(found, request))
+        return self._call(found, request)
 
     def unit(self, unit: Unit[T]) -> T:
         """Run a unit of the test's own."""
@@ -122,7 +131,8 @@ class House:
     def close(self) -> None:
         """Let go of everything."""
         self.store.close()
-        self._loop.close()
+        if self._owns_loop:
+            self._loop.close()
 
     # -- inside -------------------------------------------------------------------------------------------
 

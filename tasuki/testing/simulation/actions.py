@@ -6,6 +6,7 @@ from typing import TypeAlias
 from tasuki.testing.simulation import actions_machines as machines
 from tasuki.testing.simulation import actions_others as others
 from tasuki.testing.simulation import actions_queues as queues
+from tasuki.testing.simulation import actions_rushes as rushes
 from tasuki.testing.simulation.world import World
 
 Action: TypeAlias = Callable[[World], str]
@@ -35,6 +36,14 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (2, others.lose_task),
     (5, others.create_pipe),
     (4, others.change_pipe),
+    (2, rushes.starts),
+    (2, rushes.tasks),
+    (3, rushes.sends),
+    (3, rushes.receives),
+    (2, rushes.deletes),
+    (3, rushes.answers),
+    (2, rushes.ends),
+    (1, rushes.queues),
     (24, others.wait_a_little),
     (2, others.wait_long),
     (4, others.sleep),

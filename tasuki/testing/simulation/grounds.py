@@ -16,6 +16,9 @@ from tasuki.values.chance import Chance
 class Ground(Protocol):
     """Where stores are opened."""
 
+    together: bool
+    """Whether nodes work at the same time, instead of in turns."""
+
     def open(self, chance: Chance) -> Store:
         """Open the store for a node that is born; the node closes it when it dies. All see the same data."""
 
@@ -29,6 +32,8 @@ GroundMaker: TypeAlias = Callable[[ManualClock], Ground]
 
 class SqliteGround:
     """One SQLite store, in memory or in a file, whose nodes take turns: each sees it as its own."""
+
+    together = False
 
     def __init__(self, clock: ManualClock, path: Path | None = None) -> None:
         chance = Chance.seeded(0)

@@ -23,7 +23,9 @@ _NUMBERS = itertools.count(1)
 
 
 class PostgresGround:
-    """A fresh schema in the database of a URL."""
+    """A fresh schema in the database of a URL. The nodes work at the same time, and meet each other there."""
+
+    together = True
 
     def __init__(self, clock: ManualClock, url: str) -> None:
         self._clock = clock

@@ -63,8 +63,9 @@ class Node(House):
         clock: ManualClock,
         weather: Weather,
         store: Any,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        super().__init__(*builders, duties=duties, config=config, seed=seed, clock=clock, store=store)
+        super().__init__(*builders, duties=duties, config=config, seed=seed, clock=clock, store=store, loop=loop)
         self._weather = weather
         self._served = [_Served(duty, clock.now()) for duty in self.duties]
         self._order = random.Random(seed)  # noqa: S311 - repeatable
@@ -85,14 +86,11 @@ class Node(House):
                 served.missed = served.missed or lost
                 served.sooner(now + NAP_MS if lost else now)
 
-    def pump(self) -> Instant | None:
+    async def pump(self) -> Instant | None:
         """Let every duty do its rounds until none has anything to do now; answer the next instant anybody named.
 
         Raises `Crash` when the node dies in one of them, and whatever breaks a round.
         """
-        return self._run(self._pump())
-
-    async def _pump(self) -> Instant | None:
         for _ in range(ROUNDS):
             now = self.now
             waiting = [one for one in self._served if (at := one.ready_at()) is not None and at <= now]
@@ -121,15 +119,11 @@ class Node(House):
                 served.sooner(self.now)
 
     def die(self) -> None:
-        """Whatever the node had in hand is gone."""
-        self._run(_cancel_all())
+        """Whatever the node had in hand is gone: other rounds of the same moment meet a store that is dead."""
+        self._run(_let_end())
         self.close()
 
 
-async def _cancel_all() -> None:
-    """Give up the tasks that a crash left behind."""
-    me = asyncio.current_task()
-    left = [task for task in asyncio.all_tasks() if task is not me]
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
+async def _let_end() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)

@@ -4,14 +4,15 @@ Everything follows from one seed. A client asks some node; when the node dies at
 fails, it asks again, as boto3 does, and perhaps another node.
 """
 
+import asyncio
 import hashlib
 import logging
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tasuki.runtime.attendant import Attendant
 from tasuki.services import handovers, machines, pipes, queues, tasks
@@ -45,6 +46,12 @@ class Violation(AssertionError):
     def __init__(self, name: str, text: str) -> None:
         super().__init__(f"{name}: {text}")
         self.name = name
+
+
+Kept: TypeAlias = Callable[[dict[str, Any]], None]
+"""Called with the output of every attempt of a client that was committed."""
+Call: TypeAlias = tuple[str, str, dict[str, Any], Kept | None]
+"""What a client asks: service, operation, input, and what to note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ class World:
         self.checked: dict[int, tuple[str, int, int]] = {}
         """Executions whose history was looked at: (status, last event, redrives) as it was then."""
         self.ended: dict[int, tuple[str, int]] = {}
+        self.loop = asyncio.new_event_loop()
         self._digest = hashlib.sha256()
         self._tamper = tamper
         self._lives = 0
@@ -126,6 +134,7 @@ class World:
             clock=self.clock,
             weather=self.weather,
             store=store,
+            loop=self.loop,
         )
 
     def _heard(self, rings: Any, fired: Any) -> None:
@@ -156,7 +165,9 @@ class World:
                 self.nodes[number] = self._bear(number)
 
     def bury(self, node: Node) -> None:
-        """A node died."""
+        """A node died; whoever hears of it first takes it away."""
+        if node not in self.nodes:
+            return
         self.crashes += 1
         self.units += node.faulty.units
         self.nodes[self.nodes.index(node)] = None
@@ -169,30 +180,53 @@ class World:
         service: str,
         operation: str,
         given: dict[str, Any] | None = None,
-        kept: Callable[[dict[str, Any]], None] | None = None,
+        kept: Kept | None = None,
     ) -> Answer:
         """Ask as a client does. `kept(output)` is called for each of its attempts that was committed, heard of or not."""
+        return self.ask_together([(service, operation, given or {}, kept)])[0]
+
+    def ask_together(self, calls: Sequence[Call]) -> list[Answer]:
+        """Several clients ask at once, each perhaps another node, and again as long as they hear nothing."""
+        answers = [Answer()] * len(calls)
+        open_calls = dict(enumerate(calls))
         for _ in range(TRIES):
-            node = self.node()
-            try:
-                said = node.call(service, operation, given)
-            except Crash as crash:
-                self.bury(node)
-                if self.chance.random() < 0.7:
-                    self.revive()
-                if crash.kept and kept is not None:
-                    kept(crash.answer.answer if isinstance(crash.answer, NotYet) else crash.answer)
-                continue
-            except StoreError:
-                continue
-            except DomainError as no:
-                return Answer(refused=no.code)
-            if kept is not None:
-                kept(said)
-            if self.weather.strikes("lost reply", self.weather.rates.lost_reply):
-                continue
-            return Answer(said)
-        return Answer()
+            if not open_calls:
+                break
+            asked = [(number, self.node(), call) for number, call in open_calls.items()]
+            attempts = [_attempt(node, call) for _, node, call in asked]
+            busy = (
+                [one for one in self.nodes if one is not None]
+                if self._ground.together and not self.weather.calm
+                else []
+            )
+            heard, came_of_rounds = self.loop.run_until_complete(_both(attempts, [node.pump() for node in busy]))
+            for (number, node, call), came in zip(asked, heard, strict=True):
+                answer = self._heard_of(node, call, came)
+                if answer is not None:
+                    answers[number] = answer
+                    del open_calls[number]
+            self._see(busy, came_of_rounds)
+        return answers
+
+    def _heard_of(self, node: Node, call: Call, came: Any) -> Answer | None:
+        """Answer what a client makes of what came of an attempt; None has it ask again."""
+        *_, kept = call
+        if isinstance(came, Crash):
+            self.bury(node)
+            if self.chance.random() < 0.7:
+                self.revive()
+            if came.kept and kept is not None:
+                kept(came.answer.answer if isinstance(came.answer, NotYet) else came.answer)
+            return None
+        if isinstance(came, DomainError):
+            return Answer(refused=came.code)
+        if isinstance(came, StoreError):
+            return None
+        if isinstance(came, BaseException):
+            raise came
+        if kept is not None:
+            kept(came)
+        return None if self.weather.strikes("lost reply", self.weather.rates.lost_reply) else Answer(came)
 
     def look(self, unit: Unit[T]) -> T:
         """Read for an invariant: past the weather, from the store itself."""
@@ -210,19 +244,28 @@ class World:
         nearest: Instant | None = None
         order = [one for one in self.nodes if one is not None]
         self.chance.shuffle(order)
-        for node in order:
-            if some and self.chance.random() < 0.3:
-                continue
-            try:
-                due = node.pump()
-            except Crash:
-                self.bury(node)
-                continue
-            except NeverAtRest as bad:
-                raise Violation("the house comes to rest", str(bad)) from None
-            if due is not None and (nearest is None or due < nearest):
-                nearest = due
+        if some:
+            order = [node for node in order if self.chance.random() >= 0.3]
+        together = [order] if self._ground.together else [[node] for node in order]
+        for nodes in together:
+            came = self.loop.run_until_complete(_all(node.pump() for node in nodes))
+            dues = [nearest, self._see(nodes, came)]
+            nearest = min((due for due in dues if due is not None), default=None)
         return nearest
+
+    def _see(self, nodes: Sequence[Node], came: Sequence[Any]) -> Instant | None:
+        """Take in what came of nodes' rounds: the nearest instant they named, or a death. Raises what breaks a round."""
+        dues = []
+        for node, due in zip(nodes, came, strict=True):
+            if isinstance(due, Crash):
+                self.bury(node)
+            elif isinstance(due, NeverAtRest):
+                raise Violation("the house comes to rest", str(due))
+            elif isinstance(due, BaseException):
+                raise due
+            elif due is not None:
+                dues.append(due)
+        return min(dues, default=None)
 
     def rest(self) -> Instant | None:
         """Let all nodes work until nobody has anything to do now; answer the next instant anybody named."""
@@ -268,6 +311,24 @@ class World:
                 node.die()
         self.nodes = []
         self._ground.close()
+        self.loop.close()
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
+    """Do all of it at once; answer what each came to, crashes too."""
+    return await asyncio.gather(*work, return_exceptions=True)
+
+
+async def _both(
+    first: Iterable[Coroutine[Any, Any, Any]], second: Iterable[Coroutine[Any, Any, Any]]
+) -> list[list[Any]]:
+    """Do two lots of work at once."""
+    return list(await asyncio.gather(_all(first), _all(second)))
+
+
+async def _attempt(node: Node, call: Call) -> dict[str, Any]:
+    service, operation, given, _ = call
+    return await node.calling(service, operation, given)
 
 
 class _Ear(logging.Handler):
