@@ -11,7 +11,9 @@ from tasuki.cli.complaints import Code, Complaint, start_complaint
 from tasuki.cli.reach import Reach
 
 
-def up(data: Path, config: Path | None, *, host: str, port: int, dev: bool, as_json: bool) -> int:
+def up(
+    data: Path, config: Path | None, store: str | None = None, *, host: str, port: int, dev: bool, as_json: bool
+) -> int:
     """Run a node until SIGTERM or SIGINT; answer its exit code. Prints one line when it is ready."""
     if not 0 <= port <= 65535:
         raise Complaint(f"--port {port}: a port is a number up to 65535", Code.USAGE)
@@ -30,7 +32,7 @@ def up(data: Path, config: Path | None, *, host: str, port: int, dev: bool, as_j
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and end are ours to tell
         try:
-            settings = read_config(data, config, host=host, port=port, dev=dev)
+            settings = read_config(data, config, host=host, port=port, dev=dev, **({"store": store} if store else {}))
             return serve(settings, on_ready=ready)
         except Exception as error:
             complaint = start_complaint(error, host, port, str(data))

@@ -10,6 +10,7 @@ from tasuki.cli import screen
 from tasuki.cli.causes import ESSENTIAL
 from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.events import short
+from tasuki.cli.nodes import listed
 from tasuki.cli.pace import pause
 from tasuki.cli.pages import describe_tasks, task_arn, task_arns
 from tasuki.cli.reach import Reach
@@ -83,6 +84,7 @@ def logs(reach: Reach, wanted: str, *, following: bool, as_json: bool) -> None:
             hint="name it: --data DIR",
         )
     folder = reach.folder / "tasks" / identity
+    refuse_another_nodes(reach, arn)
     tails: dict[Path, int] = {}
     steady = Steady(reach)
     while True:
@@ -94,6 +96,36 @@ def logs(reach: Reach, wanted: str, *, following: bool, as_json: bool) -> None:
         pause()
     if not tails:
         raise Complaint(f"task {identity} has written nothing", hint=f"looked in {folder}")
+
+
+def refuse_another_nodes(reach: Reach, arn: str) -> None:
+    """Say where a task's logs are when they are not in our data directory. Raises `Complaint`.
+
+    Whoever cannot be asked just now has nothing to say: then what is here is shown.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        tasks = describe_tasks(reach, [arn])
+        attributes = {one["name"]: one.get("value") for task in tasks for one in task.get("attributes", ())}
+        node = attributes.get("node")
+        if node is None or reach.folder is None or _text(reach.folder / "node_id") == node:
+            return
+        found: dict[str, Any] = next((one for one in listed(reach) if one["Id"] == node), {})
+    except (BotoCoreError, ClientError, OSError):
+        return
+    host, url = found.get("Host", "another machine"), found.get("Url", "not known")
+    raise Complaint(
+        f"task {arn.rpartition('/')[2]} runs on node {node} ({url}), and its log files are there",
+        hint=f"on {host}: tasuki logs {arn.rpartition('/')[2]} --data DIR, with that node's data directory",
+    )
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
 
 
 def has_ended(steady: Steady, arn: str, folder: Path) -> bool:

@@ -10,6 +10,8 @@ HOUSE = "tasuki"
 
 _FILTERS = ("Trace", "MessageId", "ExecutionArn")
 _HANDOVER = ("At", "SourceArn", "MessageId", "PipeArn", "TargetArn", "ExecutionArn", "Trace", "Outcome")
+_NODE = ("Id", "Host", "Url", "State", "Version", "JoinedAt", "SeenAt")
+_NODE_COUNTS = ("Tasks", "MemoryMiB", "ClockAheadMs")
 _COUNTERS = ("Delivered", "Duplicates", "Filtered", "Failed")
 
 
@@ -40,6 +42,13 @@ def house_model() -> dict[str, Any]:
                 "output": {"shape": "ListPipeCountersOutput"},
                 "errors": [{"shape": "ValidationException"}],
             },
+            "ListNodes": {
+                "name": "ListNodes",
+                "http": {"method": "POST", "requestUri": "/"},
+                "input": {"shape": "ListNodesInput"},
+                "output": {"shape": "ListNodesOutput"},
+                "errors": [{"shape": "ValidationException"}],
+            },
         },
         "shapes": {
             "Text": {"type": "string"},
@@ -60,6 +69,13 @@ def house_model() -> dict[str, Any]:
             "PipeCounter": {
                 "type": "structure",
                 "members": {"Name": text, **dict.fromkeys(_COUNTERS, count)},
+            },
+            "ListNodesInput": {"type": "structure", "members": {}},
+            "ListNodesOutput": {"type": "structure", "members": {"Nodes": {"shape": "Nodes"}}},
+            "Nodes": {"type": "list", "member": {"shape": "Node"}},
+            "Node": {
+                "type": "structure",
+                "members": {**dict.fromkeys(_NODE, text), **dict.fromkeys(_NODE_COUNTS, count)},
             },
             "ValidationException": {"type": "structure", "members": {"message": text}, "exception": True},
         },

@@ -15,6 +15,7 @@ from typing import Any
 
 PROTOCOL = 1
 OUT_OF_MEMORY = "OutOfMemoryError: Container killed due to memory usage"
+OUT_OF_TOUCH = "The task's node was out of touch with the other nodes, so the task was ended before they give it up"
 ESSENTIAL_EXITED = "Essential container in task exited"
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 WITHOUT_MEANS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})

@@ -11,7 +11,7 @@ from pathlib import Path
 from tasuki.runners.facts import sync_folder
 from tasuki.values.errors import ConfigError
 
-_SHIM_FILES = ("__init__", "become", "facts", "forkserver", "shim", "tree")
+_SHIM_FILES = ("__init__", "become", "contact", "facts", "forkserver", "shim", "tree")
 
 
 def claim(folder: Path, house: str) -> None:

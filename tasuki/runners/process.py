@@ -4,6 +4,7 @@
 
     DIR/tasks/
       house                     whose directory this is; another store's is refused
+      contact                   where several nodes share a store: when it last saw this one (contact.py)
       bell                      FIFO: shims write "TASK/ATTEMPT" when there is something to read
       .shim/DIGEST/             the few files that shims run on, as they were when this version first ran here
       TASK/NAME.log             a container's output, written by the container itself
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tasuki.runners import facts, home
+from tasuki.runners.contact import Contact
 from tasuki.runners.forks import Forks
 from tasuki.runners.memory import Memory, find_memory
 from tasuki.runners.runner import StartFailed, StartLater
@@ -57,10 +59,21 @@ class _Attempt:
 
 
 class ProcessRunner:
-    """The `process` runner. `house` is the store's id; `memory` defaults to what the machine allows."""
+    """The `process` runner. `house` is the store's id; `memory` defaults to what the machine allows.
 
-    def __init__(self, folder: Path, house: str, *, memory: Memory | None = None, log_bytes: int = LOG_BYTES) -> None:
-        self.folder = folder
+    `contact` is given where other nodes may take our tasks for lost: then shims end them by themselves before.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        house: str,
+        *,
+        memory: Memory | None = None,
+        log_bytes: int = LOG_BYTES,
+        contact: Contact | None = None,
+    ) -> None:
+        self.folder, self.contact = folder, contact
         self.memory = memory or find_memory()
         self._log_bytes = log_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -150,6 +163,15 @@ class ProcessRunner:
         """Delete a task's folder, logs and all."""
         shutil.rmtree(self.folder / task, ignore_errors=True)
 
+    def kept(self) -> list[Key]:
+        """Answer the tasks that have a folder, with their latest attempts."""
+        found = []
+        for folder in self.folder.iterdir():
+            attempts = [int(one.name) for one in folder.iterdir() if one.name.isdigit()] if folder.is_dir() else []
+            if attempts:
+                found.append(Key(folder.name, max(attempts)))
+        return found
+
     # -- waking -----------------------------------------------------------------------------------------------
 
     @property
@@ -210,6 +232,7 @@ class ProcessRunner:
             "attempt": key.attempt,
             "bell": "../../bell",
             "log_bytes": self._log_bytes,
+            "contact": None if self.contact is None else self.contact.spec(),
             "files": _FILES,
             "memory": {
                 "kind": self.memory.kind,

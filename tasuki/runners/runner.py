@@ -36,6 +36,9 @@ class Runner(Protocol):
     def remove(self, task: str) -> None:
         """Forget a task that is no longer shown, with its logs."""
 
+    def kept(self) -> list[Key]:
+        """Answer the tasks that something is kept of, with their latest attempts."""
+
     @property
     def due(self) -> Instant | None:
         """The house instant at which something will have changed by itself (scripted time only)."""

@@ -22,7 +22,8 @@ The shim is a session leader, so no terminal reaches it, and a subreaper: whatev
 moves to another session stays a descendant. "No children left" is therefore the proof that the tree is gone.
 Containers carry PDEATHSIG, so they don't outlive a shim that is killed; their orphans are the adopter's to sweep.
 
-SIGTERM to the shim itself means that the host is going down: the task is stopped with its grace and reported so.
+SIGTERM to the shim itself means that the host is going down: the task is stopped with its grace and reported so. So it
+is when the node is out of touch with a house that has others (`contact.py`), but killed in time.
 Deadlines use CLOCK_BOOTTIME, which goes on while a machine sleeps and is moved by nobody.
 """
 
@@ -38,7 +39,8 @@ from typing import Any, NoReturn
 
 from tasuki.runners import facts
 from tasuki.runners.become import NO_COMMAND, adopt_orphans, become, roll, set_oom_score
-from tasuki.runners.facts import ESSENTIAL_EXITED, OUT_OF_MEMORY, PROTOCOL, boottime
+from tasuki.runners.contact import FINE, KILL, Lifeline
+from tasuki.runners.facts import ESSENTIAL_EXITED, OUT_OF_MEMORY, OUT_OF_TOUCH, PROTOCOL, boottime
 from tasuki.runners.tree import Cgroups, Walk, descendants, kill, rss
 
 _LOG_CHECK_S, _LOG_CHECK_MOST_S = 1.0, 5.0
@@ -99,6 +101,7 @@ class Shim:
         self.walk = Walk(f"{spec['task']}/{spec['attempt']}", self.containers)
         self.task_bytes: int | None = memory["task_bytes"]
         self.boot = facts.boot_id()
+        self.lifeline, self.is_cut = Lifeline(spec.get("contact"), self.boot), False
         self.stop_code: str | None = None
         self.reason: str | None = None
         self.host_down = False
@@ -153,6 +156,7 @@ class Shim:
             self._begin_stop("UserInitiated", None)
         if self.stop_code is None and self.host_down:
             self._begin_stop("InfrastructureHealth", "The host that the task ran on is shutting down")
+        self._mind_contact()
         self._watch_memory()
         self._watch_logs()
         if self.stop_code is None:
@@ -166,7 +170,7 @@ class Shim:
         return False
 
     def _timeout_ms(self) -> int:
-        due = [self.next_log]
+        due = [self.next_log, self.lifeline.next_look]
         due += [c.kill_at for c in self.containers if c.alive and c.kill_at is not None]
         now = boottime()
         if now < self.look_for_oom_until:
@@ -268,6 +272,15 @@ class Shim:
     def _begin_stop(self, code: str, reason: str | None) -> None:
         if self.stop_code is None:
             self.stop_code, self.reason, self.dirty = code, reason, True
+
+    def _mind_contact(self) -> None:
+        state = self.lifeline.look()
+        if state != FINE:
+            self._begin_stop("InfrastructureHealth", OUT_OF_TOUCH)
+        if state == KILL and not self.is_cut:
+            self.is_cut = True
+            for container in self.containers:
+                container.kill_at = 0.0
 
     def _go_on_stopping(self) -> None:
         """Signal what nothing alive depends on; kill what had its time."""

@@ -3,7 +3,7 @@
 One round::
 
     settle   a unit      what the runner reports is noted: running, ended, never began
-    claim    a unit      waiting tasks are pinned to this host and boot; what is to stop is listed
+    claim    a unit      waiting tasks are pinned to this node, host and boot; what is to stop is listed
     start    outside     the runner starts the claimed attempts, whose rows are on disk by now
     stop     outside     the runner is asked to stop (again: asking twice is harmless)
 
@@ -11,6 +11,9 @@ Die between any two of these and the next node goes on: `open` has the runner *w
 ends in one of three ways: it still runs and is adopted; it ended, and its facts are read; it never began, and now
 never will, so the task is claimed again as another attempt. One that began and was lost with its shim is never run
 again: it stops with ECS's infrastructure code, and the machine's Retry decides.
+
+Where several nodes share the store each attends to its own tasks. One that was given up by the others (`nodes.py`) drops
+what it claimed before and had not started; what it had started ends by itself, and what is left of it is cleaned away.
 """
 
 import asyncio
@@ -24,7 +27,8 @@ from tasuki.runners import facts
 from tasuki.runners.runner import Runner, StartFailed, StartLater
 from tasuki.runtime.bell import Bell
 from tasuki.services.switchboard import Switchboard
-from tasuki.services.tasks import attending, polls, setting_of
+from tasuki.services.tasks import attending, nodes, polls, setting_of
+from tasuki.services.tasks.setting import ALONE, Here
 from tasuki.store import pages
 from tasuki.store.store import Store, Tx
 from tasuki.values.attempts import Key, Launch, Report
@@ -45,23 +49,34 @@ def house_id(tx: Tx) -> str:
 
 
 class Attendant:
-    """A duty of the loop. `open` before the first round, `close` after the last; the tasks go on in between and after."""
+    """A duty of the loop. `open` before the first round, `close` after the last; the tasks go on in between and after.
+
+    `here` is this node where several share the store; left out, it is the only one.
+    """
 
     name = "attendant"
     topics = ("tasks",)
 
     def __init__(
-        self, *, store: Store, runner: Runner, bell: Bell, config: Config, switchboard: Switchboard, clock: Clock
+        self,
+        *,
+        store: Store,
+        runner: Runner,
+        bell: Bell,
+        config: Config,
+        switchboard: Switchboard,
+        clock: Clock,
+        here: Here | None = None,
     ) -> None:
         self._store, self._runner, self._bell, self._clock = store, runner, bell, clock
         self._setting = setting_of(config, switchboard)
-        self._host, self._boot = platform.node(), facts.boot_id()
+        self._here = here or Here(ALONE, platform.node(), facts.boot_id())
         self._opened = False
         self._settled: set[Key] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._later: asyncio.TimerHandle | None = None
-        self._to_start: deque[Launch] = deque()
-        """Claimed, not started yet: kept here, so that a round that fails in the middle loses none."""
+        self._to_start: deque[tuple[int | None, Launch]] = deque()
+        """Claimed in a term, not started yet: kept here, so that a round that fails in the middle loses none."""
         self._untold: dict[Key, Report] = {}
         self._asked: set[Key] = set()
         self._unheard = self._starved = False
@@ -70,12 +85,27 @@ class Attendant:
         """Take over what a node before us started, and listen to the runner."""
         if self._opened:
             return
-        for key in await self._store.read(attending.claimed_before):
+        here = self._here
+        if await self._store.look(lambda tx: attending.any_of_others(tx, here)):
+            await self._store.write(lambda tx: attending.take_over(tx, here))
+        for key in await self._store.read(lambda tx: attending.claimed_before(tx, here)):
             self._runner.watch(key)
+        if here.term is not None:
+            await self._clean_up()
         self._opened = True
         if self._runner.fileno() >= 0:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self._runner.fileno(), self._rang)
+
+    async def _clean_up(self) -> None:
+        """Remove what is left of tasks that went elsewhere, or were forgotten, while this node was away."""
+        kept = {key.task: key for key in self._runner.kept()}
+        names = list(kept)
+        gone, lost = await self._store.read(lambda tx: nodes.folders_of_others(tx, self._here, names))
+        for name in gone:
+            self._runner.remove(name)
+        for name in lost:
+            self._runner.watch(kept[name])  # it ended by itself long ago; to be sure of that costs one look
 
     async def round(self) -> Instant | None:
         """Settle, claim, start, stop; answer the next instant at which something happens by itself (scripted time)."""
@@ -85,7 +115,12 @@ class Attendant:
             busy |= await self._claim()
         self._starved = False
         while self._to_start and not self._starved:
-            await self._start(self._to_start[0])
+            term, launch = self._to_start[0]
+            if term == self._here.term:
+                await self._start(launch)
+            else:
+                self._runner.watch(launch.key)  # we were given up meanwhile: it is over, or never began
+                self._to_start.popleft()
             await asyncio.sleep(0)  # others' turn: a burst is no reason to keep them waiting
         await self._stop()
         await self._remove_expired()
@@ -109,18 +144,18 @@ class Attendant:
 
     async def _claim(self) -> bool:
         """Claim what waits. It is on disk before anything happens outside."""
-        if not await self._store.look(attending.waiting):
+        here, term = self._here, self._here.term
+        if not await self._store.look(lambda tx: attending.waiting(tx, self._setting, here)):
             return False
-        self._to_start.extend(
-            await self._store.write(lambda tx: attending.claim(tx, self._setting, self._host, self._boot))
-        )
-        return True
+        launches, any_claimed = await self._store.write(lambda tx: attending.claim(tx, self._setting, here))
+        self._to_start.extend((term, launch) for launch in launches)
+        return any_claimed
 
     async def _stop(self) -> None:
         """Pass on what is to stop, once; what the runner could not take is asked again."""
         self._unheard = False
-        if await self._store.look(attending.stopping):
-            for key in await self._store.read(attending.to_stop):
+        if await self._store.look(lambda tx: attending.stopping(tx, self._here)):
+            for key in await self._store.read(lambda tx: attending.to_stop(tx, self._here)):
                 if key not in self._asked:
                     if self._runner.stop(key):
                         self._asked.add(key)
@@ -142,7 +177,7 @@ class Attendant:
         self._to_start.popleft()
 
     async def _remove_expired(self) -> None:
-        gone = await self._store.look(lambda tx: polls.expired(tx, self._setting))
+        gone = await self._store.look(lambda tx: polls.expired(tx, self._setting, self._here))
         if gone:
             for _, name in gone:
                 self._runner.remove(name)

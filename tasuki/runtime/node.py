@@ -11,19 +11,23 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 import uvloop
 
 from tasuki.protocol import wire
 from tasuki.protocol.http import Door, Found
+from tasuki.runners.contact import Contact
 from tasuki.runners.process import ProcessRunner
+from tasuki.runtime import nodes_home
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import WallClock
 from tasuki.runtime.credentials import owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
+from tasuki.runtime.nodes import Membership
+from tasuki.runtime.nodes_home import url_of
 from tasuki.runtime.opening import open_store
 from tasuki.services import handovers, machines, pipes, queues, tasks
 from tasuki.services.switchboard import Switchboard
@@ -55,6 +59,8 @@ class Node:
     loop: Loop
     door: Door
     attendant: Attendant
+    membership: Membership | None
+    """None where the store has this node only."""
 
 
 async def build(config: Config) -> Node:
@@ -98,11 +104,30 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
         chance=chance,
         credential=credential,
     )
-    runner = ProcessRunner(config.data / "tasks", await store.look(house_id))
-    attendant = Attendant(store=store, runner=runner, bell=bell, config=config, switchboard=switchboard, clock=clock)
-    duties: list[Duty] = [TimerDuty(rooms, store, clock), attendant]
+    contact = Contact(str(config.data / "tasks"), config.lost_node_s) if config.store is not None else None
+    runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
+    duties: list[Duty] = [TimerDuty(rooms, store, clock)]
+    here = membership = None
+    if contact is not None:
+        here, setting = nodes_home.here(config.data, chance), tasks.setting_of(config, switchboard)
+        joining = nodes_home.joining(config, nodes_home.digest(key, secret), setting.memory_mib)
+        membership = Membership(
+            store=store, bell=bell, setting=setting, here=here, joining=joining, contact=contact, wall=WallClock()
+        )
+        await membership.join()
+        duties.append(membership)
+    attendant = Attendant(
+        store=store,
+        runner=runner,
+        bell=bell,
+        config=config,
+        switchboard=switchboard,
+        clock=clock,
+        here=here,
+    )
+    duties.append(attendant)
     duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
-    return Node(config, store, bell, Loop(duties, bell, clock), door, attendant)
+    return Node(config, store, bell, Loop(duties, bell, clock), door, attendant, membership)
 
 
 def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
@@ -113,6 +138,8 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
     os.umask(0o077)  # whatever is made in the data directory is its owner's; a task gets a container's usual 022
     refuse_strangers(config)
     warn_of_images(config)
+    prepare_folder(config.data)
+    held = nodes_home.hold(config) if config.store is not None else None  # SQLite's store holds the directory itself
     listener = listen(config)
     host, port = listener.getsockname()[:2]
     config = replace(config, port=port)
@@ -127,6 +154,8 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
                 node.store.close()
     finally:
         listener.close()
+        if held is not None:
+            os.close(held)
 
 
 async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], None]) -> int:
@@ -144,7 +173,11 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
     gc.set_threshold(20_000, 20, 50)
     on_ready()
     ending = asyncio.create_task(stop.wait())
-    await asyncio.wait([ending, serving, duties], return_when=asyncio.FIRST_COMPLETED)
+    waits: list[asyncio.Task[Any]] = [ending, serving, duties]
+    if node.membership is not None:
+        waits.append(asyncio.create_task(node.membership.over.wait()))
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    is_over = node.membership is not None and node.membership.over.is_set()
     failed = duties.done() and not duties.cancelled() and duties.exception() is not None
     if failed:
         log.critical("the loop ended", exc_info=duties.exception())
@@ -153,10 +186,14 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
     duties.cancel()
     with suppress(asyncio.CancelledError, Exception):
         await duties
-    ending.cancel()
+    for one in waits:
+        if one is not serving:
+            one.cancel()
     await serving
     node.attendant.close()
-    return 70 if failed else 0
+    if node.membership is not None and not is_over:
+        await node.membership.leave()
+    return 70 if failed or is_over else 0
 
 
 class _Server(uvicorn.Server):
@@ -175,11 +212,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the node."""
         yield
-
-
-def url_of(host: str, port: int) -> str:
-    """Answer where clients reach the node."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def refuse_strangers(config: Config) -> None:

@@ -149,6 +149,10 @@ class ScriptedRunner:
     def remove(self, task: str) -> None:
         """Nothing was written."""
 
+    def kept(self) -> list[Key]:
+        """Nothing is kept of what is over."""
+        return []
+
     def notice(self) -> None:
         """Nothing rings."""
 

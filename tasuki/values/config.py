@@ -9,6 +9,8 @@ refused, since it decides what is executed.
     account = "000000000000"      # 12 digits
     region = "us-east-1"
     memory = "8GiB"               # what tasks may use together; default: three quarters of the machine's
+    store = "postgresql://..."    # a database that several nodes may share; default: a file in the data directory
+    lost_node_s = 600             # several nodes: after how long one that is not heard of is given up
 
     [quotas]                      # all of them: docs/CONFIGURATION.md
     running_tasks = 1000
@@ -32,7 +34,8 @@ from typing import Any, Literal
 
 from tasuki.values.errors import ConfigError
 
-NODE_KEYS = ("account", "region", "memory")
+NODE_KEYS = ("account", "region", "memory", "store", "lost_node_s")
+LOST_NODE_S, LEAST_LOST_NODE_S = 600, 30
 QUOTAS = (
     "activities",
     "execution_bytes",
@@ -85,6 +88,8 @@ class Config:
     account: str = "000000000000"
     region: str = "us-east-1"
     memory_mib: int | None = None
+    lost_node_s: float = LOST_NODE_S
+    """Several nodes: one that is not heard of for so long is given up; its tasks have ended by themselves by then."""
     images: Mapping[str, Image] = field(default_factory=dict)
     quotas: Mapping[str, int] = field(default_factory=dict)
     source: Path | None = None
@@ -121,6 +126,9 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
     region = node.get("region", "us-east-1")
     if not isinstance(region, str) or not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
         raise ConfigError(f"{source}: node.region must look like us-east-1")
+    store = options.pop("store", node.get("store"))
+    if store is not None and not (isinstance(store, str) and store):
+        raise ConfigError(f"{source}: node.store must be text like postgresql://user@host/database")
     quotas = _table(source, tree, "quotas")
     if extra := set(quotas) - set(QUOTAS):
         raise ConfigError(f"{source}: unknown key quotas.{min(extra)}; known are {', '.join(QUOTAS)}")
@@ -129,9 +137,11 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
             raise ConfigError(f"{source}: quotas.{key} must be a whole number, 0 or more")
     return Config(
         data=data,
+        store=store,
         account=account,
         region=region,
         memory_mib=_memory(source, node["memory"]) if "memory" in node else None,
+        lost_node_s=_lost_node_s(source, node.get("lost_node_s", LOST_NODE_S)),
         images={name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()},
         quotas=quotas,
         source=source,
@@ -165,6 +175,12 @@ def _memory(source: Path, value: Any) -> int:
         raise ConfigError(f'{source}: node.memory must be text like "8GiB" or "512MiB"')
     amount = int(found[1])
     return amount * 1024 if (found[2] or "MiB").startswith("G") else amount
+
+
+def _lost_node_s(source: Path, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < LEAST_LOST_NODE_S:
+        raise ConfigError(f"{source}: node.lost_node_s must be a whole number of seconds, {LEAST_LOST_NODE_S} or more")
+    return value
 
 
 def _image(source: Path, name: str, entry: Any) -> Image:

@@ -9,6 +9,9 @@ definitions    what a task definition may be (pure)
 model          a task's row, what an attempt runs (pure)
 shapes         tasks as ECS and as Step Functions show them (pure)
 starting       RunTask
+placing        whether there is room for a task
+nodes          the nodes that share a store: joining, renewing, giving up (statements: queries_nodes)
+nodes_api      ListNodes, an operation of our own
 stopping       StopTask
 attending      what the attendant does in units: claim, settle, end
 finding        by name or ARN
@@ -22,6 +25,7 @@ import os
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.services.tasks.api import operations
+from tasuki.services.tasks.nodes_api import list_nodes
 from tasuki.services.tasks.plugs import RunTask, credential
 from tasuki.services.tasks.polls import SHOWN_MS, on_timer
 from tasuki.services.tasks.setting import NAME, Setting
@@ -50,6 +54,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:
     setting = setting_of(config, switchboard)
     switchboard.integrations["ecs:runTask"] = RunTask(setting)
     switchboard.credentials.append(credential)
+    switchboard.house["ListNodes"] = list_nodes(setting)
     return Room(
         name=NAME, service="ecs", operations=operations(setting), on_timer=lambda tx, _key: on_timer(tx, setting)
     )

@@ -49,6 +49,7 @@ def operations(setting: Setting) -> Operations:
 
 def create_cluster(tx: Tx, request: Request) -> dict[str, Any]:
     """CreateCluster. One that is there already is answered as it is."""
+    tx.alone()
     given = request.input
     name = given.get("clusterName") or DEFAULT_CLUSTER
     if not NAME.match(name):
@@ -62,6 +63,7 @@ def create_cluster(tx: Tx, request: Request) -> dict[str, Any]:
 
 def delete_cluster(tx: Tx, request: Request) -> dict[str, Any]:
     """DeleteCluster. It is shown as INACTIVE from then on."""
+    tx.alone()
     name = find_cluster(tx, request.account, request.region, request.input["cluster"])
     if sum(tx.all(sql.COUNT_TASKS, (request.account, request.region, name))[0]):
         raise ClusterContainsTasksException
@@ -122,6 +124,7 @@ def _cluster(tx: Tx, request: Request, name: str) -> dict[str, Any]:
 
 def register(tx: Tx, request: Request) -> dict[str, Any]:
     """RegisterTaskDefinition: the family's next revision."""
+    tx.alone()
     document = define(request.input)
     tags = _checked(request.input.get("tags", []))
     where = (request.account, request.region, document["family"])
@@ -135,6 +138,7 @@ def register(tx: Tx, request: Request) -> dict[str, Any]:
 
 def deregister(tx: Tx, request: Request) -> dict[str, Any]:
     """DeregisterTaskDefinition. Running tasks don't notice."""
+    tx.alone()
     name = request.input["taskDefinition"]
     if ":" not in name.rpartition("/")[2]:
         raise ClientException("The revision must be given: family:revision, or an ARN.")
@@ -213,6 +217,7 @@ def list_families(tx: Tx, request: Request) -> dict[str, Any]:
 
 def tag(tx: Tx, request: Request) -> dict[str, Any]:
     """TagResource: a cluster, a task definition or a task."""
+    tx.alone()
     tags, keep = _tagged(tx, request)
     merged = {**{one["key"]: one for one in tags}, **{one["key"]: one for one in _checked(request.input["tags"])}}
     if len(merged) > MOST_TAGS:
@@ -223,6 +228,7 @@ def tag(tx: Tx, request: Request) -> dict[str, Any]:
 
 def untag(tx: Tx, request: Request) -> dict[str, Any]:
     """UntagResource."""
+    tx.alone()
     tags, keep = _tagged(tx, request)
     gone = set(request.input["tagKeys"])
     keep([one for one in tags if one["key"] not in gone])

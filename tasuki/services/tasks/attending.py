@@ -10,22 +10,31 @@
                      STOPPED
 
 Everything here may be told twice: a report about a task that is over, or about an older attempt, changes nothing.
+
+Where several nodes share the store each claims what fits its own memory, a few at a time, and looks at its own tasks only.
+Whoever changes a task holds the tasks of its batch first, by row number (`LOCK_BATCHES`), and then writes into inboxes only.
 """
 
 from typing import Any
 
 from tasuki.services.switchboard import Ending
 from tasuki.services.tasks import queries as sql
+from tasuki.services.tasks import queries_nodes
 from tasuki.services.tasks.model import Task, UnmappedImage, digest, find_image, launch_of
-from tasuki.services.tasks.setting import NAME, Setting
+from tasuki.services.tasks.setting import NAME, Here, Setting
 from tasuki.services.tasks.shapes import in_states
 from tasuki.store import timers
-from tasuki.store.store import Tx
+from tasuki.store.store import Row, Tx
 from tasuki.values.attempts import HOST_LOST, Key, Launch, Report
 from tasuki.values.documents import dumps, loads
-from tasuki.values.instant import Instant
+from tasuki.values.instant import MINUTE, Instant
 
 CLAIMED_AT_ONCE = 32
+CLAIMED_AT_ONCE_OF_MANY = 4
+"""What one node of several claims in a unit, so that the others get some too."""
+PATIENT_MS = MINUTE
+"""How long smaller tasks overtake one for which no node has room just now."""
+_ANY = 1 << 62
 MOST_ATTEMPTS = 20
 """Attempts that never began before a task is given up: the machine cannot start it, whatever the reason.
 
@@ -34,25 +43,26 @@ not enough for a node killed three times within a second (found by the crash tes
 """
 
 
-def waiting(tx: Tx) -> bool:
-    """Tell whether tasks wait to be started (reads only)."""
-    return tx.one(sql.ANY_TO_START) is not None
+def waiting(tx: Tx, setting: Setting, here: Here) -> bool:
+    """Tell whether tasks wait that this node could start (reads only)."""
+    free = _ANY if here.term is None else _free_mib(tx, setting, here)
+    return tx.one(sql.ANY_TO_START, (free,)) is not None
 
 
-def stopping(tx: Tx) -> bool:
-    """Tell whether claimed tasks are to stop (reads only)."""
-    return tx.one(sql.ANY_TO_STOP) is not None
+def stopping(tx: Tx, here: Here) -> bool:
+    """Tell whether tasks that this node claimed are to stop (reads only)."""
+    return tx.one(sql.ANY_TO_STOP, (here.node,)) is not None
 
 
-def to_stop(tx: Tx) -> list[Key]:
-    """Answer the attempts that are to stop and have not."""
-    return [Key(*row) for row in tx.all(sql.TO_STOP)]
+def to_stop(tx: Tx, here: Here) -> list[Key]:
+    """Answer the attempts of this node that are to stop and have not."""
+    return [Key(*row) for row in tx.all(sql.TO_STOP, (here.node,))]
 
 
-def claim(tx: Tx, setting: Setting, host: str, boot: str, limit: int = CLAIMED_AT_ONCE) -> list[Launch]:
-    """Pin waiting tasks to this host and boot, each with a key of its own; answer what to start."""
+def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
+    """Pin waiting tasks to this node, each with a key of its own; answer what to start, and whether there were any."""
     launches: list[Launch] = []
-    rows = tx.all(sql.TO_START, (limit,))
+    rows = tx.all(sql.TO_START, (_ANY, _ANY, CLAIMED_AT_ONCE)) if here.term is None else _share(tx, setting, here)
     definitions: dict[int, Any] = {}
     for row in rows:
         task = Task.of(row)
@@ -73,30 +83,82 @@ def claim(tx: Tx, setting: Setting, host: str, boot: str, limit: int = CLAIMED_A
             task.containers = {name: {"imageDigest": digest(image)} for name, image in images.items()}
         except UnmappedImage as bad:
             trouble = f"CannotPullContainerError: {bad}"
-        tx.run(sql.CLAIM, (task.attempt, host, boot, key, secret, tx.now, dumps(task.containers), task.id))
+        tx.run(
+            sql.CLAIM,
+            (task.attempt, here.node, here.host, here.boot, key, secret, tx.now, dumps(task.containers), task.id),
+        )
         if launch is not None:
             launches.append(launch)
         else:
+            tx.lock(sql.LOCK_BATCHES, ([task.name],))
             end(tx, setting, task, "TaskFailedToStart", trouble)
-    return launches
+    return launches, bool(rows)
 
 
-def claimed_before(tx: Tx) -> list[Key]:
-    """Answer the attempts that a node before us may have started."""
-    return [Key(*row) for row in tx.all(sql.CLAIMED)]
+def _free_mib(tx: Tx, setting: Setting, here: Here) -> int:
+    return int(setting.memory_mib - tx.all(queries_nodes.OWN_MIB, (here.node,))[0][0])
+
+
+def _share(tx: Tx, setting: Setting, here: Here) -> list[Row]:
+    """Take what fits this node's memory, if the node has not been given up, and leave the others some.
+
+    A task that waits for room is overtaken for a while only; then nobody claims what came after it.
+    """
+    if tx.one(queries_nodes.STANDS, (here.node, here.incarnation, here.term)) is None:
+        return []
+    free = _free_mib(tx, setting, here)
+    overtaken = tx.one(sql.OVERTAKEN, (free, setting.memory_mib, tx.now - PATIENT_MS))
+    taken: list[Row] = []
+    rows = tx.all(sql.TO_START, (free, overtaken[0] if overtaken is not None else _ANY, CLAIMED_AT_ONCE_OF_MANY))
+    for row in rows:
+        task = Task.of(row)
+        if task.memory_mib <= free:
+            free -= task.memory_mib
+            taken.append(row)
+    if len(taken) < len(rows):
+        tx.ring("tasks")  # the others may have passed over what we held and did not take
+    return taken
+
+
+def claimed_before(tx: Tx, here: Here) -> list[Key]:
+    """Answer the attempts that this node may have started before."""
+    return [Key(*row) for row in tx.all(sql.CLAIMED, (here.node,))]
+
+
+def any_of_others(tx: Tx, here: Here) -> bool:
+    """Tell whether a node that is alone finds tasks of others: its store was restored from one that had several."""
+    return here.term is None and tx.one(sql.ANY_OF_OTHERS, (here.node,)) is not None
+
+
+def take_over(tx: Tx, here: Here) -> None:
+    """Make all tasks those of the one node that there is."""
+    tx.run(sql.TAKE_OVER, (here.node, here.node))
+
+
+def give_up(tx: Tx, setting: Setting, node: str, limit: int) -> int:
+    """Settle some of the tasks of a node that is lost; answer how many there were. Their containers have ended before."""
+    keys = [Key(*row) for row in tx.all(queries_nodes.IN_HAND, (node, limit))]
+    tx.lock(sql.LOCK_BATCHES, ([key.task for key in keys],))
+    for key in keys:
+        task = current(tx, key)
+        if task is not None:
+            end(tx, setting, task, "InfrastructureHealth", HOST_LOST)
+    return len(keys)
 
 
 def could_not_start(tx: Tx, setting: Setting, key: Key, why: str) -> None:
     """Settle an attempt that the runner could not start (and did not)."""
-    task = _current(tx, key)
+    tx.lock(sql.LOCK_BATCHES, ([key.task],))
+    task = current(tx, key)
     if task is not None:
         end(tx, setting, task, "TaskFailedToStart", f"ResourceInitializationError: {why}")
 
 
 def settle(tx: Tx, setting: Setting, reports: list[Report]) -> None:
     """Note what a runner reported."""
+    tx.lock(sql.LOCK_BATCHES, ([report.key.task for report in reports],))
     for report in reports:
-        task = _current(tx, report.key)
+        task = current(tx, report.key)
         if task is None:
             continue
         if report.phase == "never":
@@ -112,7 +174,8 @@ def settle(tx: Tx, setting: Setting, reports: list[Report]) -> None:
             end(tx, setting, task, code, reason, at=ended_at)
 
 
-def _current(tx: Tx, key: Key) -> Task | None:
+def current(tx: Tx, key: Key) -> Task | None:
+    """Answer the task of an attempt, unless it is over or has another attempt by now."""
     row = tx.one(sql.TASK_BY_NAME, (key.task,))
     if row is None:
         return None

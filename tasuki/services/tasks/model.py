@@ -49,6 +49,7 @@ class Task:
     stopped_at: Instant | None
     stop_code: str | None
     stopped_reason: str | None
+    node: str | None
     document: dict[str, Any]
     containers: dict[str, dict[str, Any]]
     tags: list[dict[str, str]]

@@ -9,7 +9,7 @@ from tasuki.services.tasks.errors import InvalidParameterException
 from tasuki.services.tasks.setting import Setting
 from tasuki.services.tasks.shapes import in_states, to_camel, to_pascal
 from tasuki.services.tasks.starting import Wish, run_task
-from tasuki.services.tasks.stopping import stop
+from tasuki.services.tasks.stopping import hold, stop
 from tasuki.store.store import Tx
 from tasuki.values.arns import parse_arn
 from tasuki.values.operations import Principal
@@ -70,7 +70,9 @@ class RunTask:
 
     def cancel(self, tx: Tx, handle: str, cause: str) -> None:
         """StopTask for each of the tasks."""
-        for text in handle.split(","):
+        tasks = handle.split(",")
+        hold(tx, [text.rpartition("/")[2] for text in tasks])
+        for text in tasks:
             arn = parse_arn(text)
             row = tx.one(sql.TASK, (arn.account, arn.region, text.rpartition("/")[2])) if arn is not None else None
             if row is not None:

@@ -4,7 +4,7 @@ Starting, watching and stopping is the attendant's (`runtime/attendant.py`, with
 """
 
 from tasuki.services.tasks import queries as sql
-from tasuki.services.tasks.setting import NAME, Setting
+from tasuki.services.tasks.setting import NAME, Here, Setting
 from tasuki.store import timers
 from tasuki.store.store import Tx
 from tasuki.values.instant import DAY
@@ -27,9 +27,10 @@ def on_timer(tx: Tx, setting: Setting) -> None:
         timers.set_timer(tx, NAME, "expired", oldest[0] + setting.shown_ms)
 
 
-def expired(tx: Tx, setting: Setting) -> list[tuple[int, str]]:
-    """Answer (row, task) of what was shown long enough, some at a time."""
-    return [(row[0], row[1]) for row in tx.all(sql.EXPIRED, (tx.now - setting.shown_ms, FORGOTTEN_AT_ONCE))]
+def expired(tx: Tx, setting: Setting, here: Here) -> list[tuple[int, str]]:
+    """Answer (row, task) of what this node has shown long enough, some at a time. A task's folder is its node's to remove."""
+    rows = tx.all(sql.EXPIRED, (tx.now - setting.shown_ms, here.node, FORGOTTEN_AT_ONCE))
+    return [(row[0], row[1]) for row in rows]
 
 
 def forget(tx: Tx, setting: Setting, gone: list[int]) -> None:

@@ -19,7 +19,7 @@ END_CLUSTER = "UPDATE clusters SET status = 'INACTIVE' WHERE account = ? AND reg
 TAG_CLUSTER = "UPDATE clusters SET tags = ? WHERE account = ? AND region = ? AND name = ?"
 # How many tasks of a cluster run, and how many are on their way there.
 COUNT_TASKS = (
-    "SELECT coalesce(sum(last_status = 'RUNNING'), 0), coalesce(sum(last_status <> 'RUNNING'), 0) FROM tasks "
+    "SELECT count(*) FILTER (WHERE last_status = 'RUNNING'), count(*) FILTER (WHERE last_status <> 'RUNNING') FROM tasks "
     "WHERE account = ? AND region = ? AND cluster = ? AND stopped_at IS NULL"
 )
 
@@ -58,9 +58,9 @@ DEFINITIONS_DOWN = (
 )
 # A page of families with whether any revision is active.
 FAMILIES = (
-    "SELECT family, max(status = 'ACTIVE') AS active FROM task_definitions WHERE account = ? AND region = ? "
-    "AND substr(family, 1, length(?)) = ? AND family > ? GROUP BY family HAVING ? = 'ALL' OR active = (? = 'ACTIVE') "
-    "ORDER BY family LIMIT ?"
+    "SELECT family, count(*) FILTER (WHERE status = 'ACTIVE') FROM task_definitions WHERE account = ? AND region = ? "
+    "AND substr(family, 1, length(?)) = ? AND family > ? GROUP BY family "
+    "HAVING ? = 'ALL' OR (count(*) FILTER (WHERE status = 'ACTIVE') > 0) = (? = 'ACTIVE') ORDER BY family LIMIT ?"
 )
 
 # -- tasks ------------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ FAMILIES = (
 TASK_COLUMNS = (
     "id, name, account, region, cluster, family, revision, definition_id, attempt, last_status, desired_status, memory_mib, "
     "watcher, batch, trace, origin, started_by, launch_type, version, created_at, pulled_at, started_at, stopping_at, "
-    "execution_stopped_at, stopped_at, stop_code, stopped_reason, document, containers, tags"
+    "execution_stopped_at, stopped_at, stop_code, stopped_reason, node, document, containers, tags"
 )
 # Keep a new task.
 ADD_TASK = (
@@ -80,33 +80,53 @@ ADD_TASK = (
 RESERVED_MIB = "SELECT coalesce(sum(memory_mib), 0), count(*) FROM tasks WHERE stopped_at IS NULL"
 # Find a task by its id.
 TASK = f"SELECT {TASK_COLUMNS} FROM tasks WHERE account = ? AND region = ? AND name = ?"
+# Hold the tasks of all batches that some tasks (by id) belong to. Whoever changes a task holds its batch first, in this one
+# order: of two that end at once, the second sees the first one's end, and tells the watcher. (PostgreSQL only: see Tx.lock.)
+LOCK_BATCHES = (
+    "SELECT id FROM tasks WHERE batch IN (SELECT batch FROM tasks WHERE name = ANY(?)) ORDER BY id FOR UPDATE"
+)
 # Find a task by its id alone (what a runner reports).
 TASK_BY_NAME = f"SELECT {TASK_COLUMNS} FROM tasks WHERE name = ?"
 # All tasks of one RunTask call.
 BATCH = f"SELECT {TASK_COLUMNS} FROM tasks WHERE batch = ? ORDER BY id"
-# What is to be started, first come first served.
-TO_START = f"SELECT {TASK_COLUMNS} FROM tasks WHERE last_status = 'PROVISIONING' ORDER BY id LIMIT ?"
-# Pin a task to this host and boot, with the attempt's own key.
+# What is to be started and not larger than so many MiB, first come first served, up to a row.
+TO_START = (
+    f"SELECT {TASK_COLUMNS} FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib <= ? AND id <= ? "
+    "ORDER BY id LIMIT ? /*pg FOR UPDATE SKIP LOCKED*/"
+)
+# The first that has waited for long (created before an instant) because it is larger than what is free, not than what there is.
+OVERTAKEN = (
+    "SELECT id FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib > ? AND memory_mib <= ? AND created_at <= ? "
+    "ORDER BY id LIMIT 1"
+)
+# Pin a task to this node, host and boot, with the attempt's own key.
 CLAIM = (
-    "UPDATE tasks SET last_status = 'PENDING', attempt = ?, host = ?, boot = ?, access_key = ?, secret = ?, "
+    "UPDATE tasks SET last_status = 'PENDING', attempt = ?, node = ?, host = ?, boot = ?, access_key = ?, secret = ?, "
     "pulled_at = ?, containers = ?, version = version + 1 WHERE id = ?"
 )
 # Give up a claim whose attempt never began: it may be claimed again, as another attempt.
 UNCLAIM = (
-    "UPDATE tasks SET last_status = 'PROVISIONING', host = NULL, boot = NULL, access_key = NULL, secret = NULL, "
+    "UPDATE tasks SET last_status = 'PROVISIONING', node = NULL, host = NULL, boot = NULL, access_key = NULL, secret = NULL, "
     "pulled_at = NULL WHERE id = ?"
 )
-# Whether anything is to be started.
-ANY_TO_START = "SELECT 1 FROM tasks WHERE last_status = 'PROVISIONING' LIMIT 1"
-# Whether anything claimed is to stop.
-ANY_TO_STOP = "SELECT 1 FROM tasks WHERE stopped_at IS NULL AND desired_status = 'STOPPED' AND last_status <> 'PROVISIONING' LIMIT 1"
-# Claimed tasks that are to stop and have not.
+# Whether anything is to be started that is not larger than so many MiB.
+ANY_TO_START = "SELECT 1 FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib <= ? LIMIT 1"
+# Whether anything that a node claimed is to stop.
+ANY_TO_STOP = (
+    "SELECT 1 FROM tasks WHERE stopped_at IS NULL AND desired_status = 'STOPPED' "
+    "AND last_status <> 'PROVISIONING' AND node = ? LIMIT 1"
+)
+# Tasks that a node claimed, that are to stop and have not.
 TO_STOP = (
     "SELECT name, attempt FROM tasks WHERE stopped_at IS NULL AND desired_status = 'STOPPED' "
-    "AND last_status <> 'PROVISIONING' ORDER BY id"
+    "AND last_status <> 'PROVISIONING' AND node = ? ORDER BY id"
 )
-# Everything that a node before us had claimed.
-CLAIMED = "SELECT name, attempt FROM tasks WHERE stopped_at IS NULL AND last_status <> 'PROVISIONING' ORDER BY id"
+# Everything that a node had claimed before it was started again.
+CLAIMED = "SELECT name, attempt FROM tasks WHERE stopped_at IS NULL AND last_status <> 'PROVISIONING' AND node = ? ORDER BY id"
+# Whether there are tasks of other nodes (in a store that had several before it was restored into ours).
+ANY_OF_OTHERS = "SELECT 1 FROM tasks WHERE node <> ? LIMIT 1"
+# Take them over.
+TAKE_OVER = "UPDATE tasks SET node = ? WHERE node <> ?"
 # Note where a task stands.
 PROGRESS = (
     "UPDATE tasks SET last_status = ?, desired_status = ?, started_at = ?, stopping_at = ?, stop_code = ?, "
@@ -125,7 +145,8 @@ KEY_HOLDER = "SELECT secret FROM tasks WHERE access_key = ? AND stopped_at IS NU
 # A page of tasks; an empty text means any.
 TASK_PAGE = (
     "SELECT id, name FROM tasks WHERE account = ? AND region = ? AND cluster = ? AND desired_status = ? AND id > ? "
-    "AND (? = '' OR family = ?) AND (? = '' OR started_by = ?) AND (? = '' OR launch_type = ?) ORDER BY id LIMIT ?"
+    "AND (? = '' OR family = ?) AND (? = '' OR started_by = ?) AND (? = '' OR launch_type = ?) AND (? = '' OR node = ?) "
+    "ORDER BY id LIMIT ?"
 )
 # Whether any task of a batch goes on.
 BATCH_GOES_ON = "SELECT 1 FROM tasks WHERE batch = ? AND stopped_at IS NULL LIMIT 1"
@@ -138,8 +159,11 @@ TOKEN = "SELECT request, batch FROM task_tokens WHERE account = ? AND region = ?
 ADD_TOKEN = "INSERT INTO task_tokens (account, region, token, request, batch, created_at) VALUES (?, ?, ?, ?, ?, ?)"  # noqa: S105
 # When the longest stopped task stopped.
 OLDEST_STOPPED = "SELECT min(stopped_at) FROM tasks WHERE stopped_at IS NOT NULL"
-# Tasks that have been shown long enough.
-EXPIRED = "SELECT id, name FROM tasks WHERE stopped_at IS NOT NULL AND stopped_at <= ? ORDER BY stopped_at LIMIT ?"
+# Tasks of a node, or of none, that have been shown long enough.
+EXPIRED = (
+    "SELECT id, name FROM tasks WHERE stopped_at IS NOT NULL AND stopped_at <= ? AND (node = ? OR node IS NULL) "
+    "ORDER BY stopped_at LIMIT ?"
+)
 # Forget a task.
 FORGET = "DELETE FROM tasks WHERE id = ?"
 # Forget the tokens of long ago.

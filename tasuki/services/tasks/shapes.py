@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasuki.services.tasks.model import Task
+from tasuki.services.tasks.setting import ALONE
 from tasuki.values.arns import build_arn
 
 _TIMES = (
@@ -44,6 +45,8 @@ def describe(task: Task, *, tags: bool = False) -> dict[str, Any]:
     }
     if task.pulled_at is not None:
         shown["connectivity"] = "CONNECTED"
+    if task.launch_type == "EC2" and task.node not in {None, ALONE}:
+        shown["containerInstanceArn"] = instance_arn(task)
     if task.launch_type == "FARGATE":
         shown["platformVersion"] = document["platformVersion"]
         shown["ephemeralStorage"] = document["ephemeralStorage"]
@@ -87,10 +90,17 @@ def _container(task: Task, fixed: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def instance_arn(task: Task) -> str:
+    """Name a task's node as ECS names the instance that a task runs on."""
+    return build_arn("ecs", task.region, task.account, f"container-instance/{task.cluster}/{task.node}")
+
+
 def _attributes(task: Task) -> list[dict[str, str]]:
-    """Fargate's attribute, and ours: where the task comes from, to be followed from here."""
+    """Fargate's attribute, and ours: where the task comes from, and, where there are several, which node has it."""
     found = [{"name": "ecs.cpu-architecture", "value": task.document["architecture"]}]
     found.append({"name": "trace", "value": task.trace})
+    if task.node not in {None, ALONE}:
+        found.append({"name": "node", "value": task.node or ""})
     if task.origin:
         found.append({"name": "origin", "value": task.origin})
     return found

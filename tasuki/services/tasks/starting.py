@@ -10,6 +10,7 @@ from tasuki.services.tasks.definitions import check_memory, cpu_units, memory_mi
 from tasuki.services.tasks.errors import ClientException, ConflictException, InvalidParameterException
 from tasuki.services.tasks.finding import find_cluster, find_definition
 from tasuki.services.tasks.model import Task, find_image, reserved_mib
+from tasuki.services.tasks.placing import Refusal, find_room
 from tasuki.services.tasks.setting import Setting
 from tasuki.store.store import Row, Tx
 from tasuki.values.arns import build_arn
@@ -67,15 +68,8 @@ def run_task(tx: Tx, setting: Setting, wish: Wish) -> Run:
     if wish.strict:
         _images(setting, definition)
     memory = reserved_mib(definition, overrides)
-    reserved, active = tx.all(sql.RESERVED_MIB)[0]
-    room = min(
-        count,
-        (setting.memory_mib - reserved) // memory if memory else count,
-        setting.most_tasks - active,
-    )
-    room = max(0, room)
-    reason = "RESOURCE:MEMORY" if setting.most_tasks - active >= count else "RESOURCE:CPU"
-    failures = [_no_room(wish, reason, memory, reserved, setting)] * (count - room)
+    room, refusal = find_room(tx, setting, memory, count)
+    failures = [_no_room(wish, refusal, setting)] * (count - room)
     if room == 0:
         return Run([], failures)
     batch = tx.chance.hex(32)
@@ -163,15 +157,10 @@ def _images(setting: Setting, definition: Mapping[str, Any]) -> None:
             raise ClientException(f"The {bad}") from None
 
 
-def _no_room(wish: Wish, reason: str, memory: int, reserved: int, setting: Setting) -> dict[str, str]:
-    arn = build_arn("ecs", wish.region, wish.account, "container-instance/this-machine")
-    detail = (
-        f"The task reserves {memory} MiB; {max(0, setting.memory_mib - reserved)} of {setting.memory_mib} MiB are free "
-        "(node.memory in tasuki.toml)."
-        if reason == "RESOURCE:MEMORY"
-        else f"No more than {setting.most_tasks} tasks run at once (quotas.running_tasks in tasuki.toml)."
-    )
-    return {"arn": arn, "reason": reason, "detail": detail}
+def _no_room(wish: Wish, refusal: Refusal, setting: Setting) -> dict[str, str]:
+    name = "any" if setting.shared else "this-machine"
+    arn = build_arn("ecs", wish.region, wish.account, f"container-instance/{name}")
+    return {"arn": arn, "reason": refusal.reason, "detail": refusal.detail}
 
 
 def _fixed(tx: Tx, wish: Wish, row: Row, definition: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

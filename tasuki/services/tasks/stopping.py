@@ -8,9 +8,15 @@ from tasuki.store.store import Row, Tx
 from tasuki.values.documents import dumps
 
 
+def hold(tx: Tx, names: list[str]) -> None:
+    """Hold tasks, and what belongs to the same batches, before one looks at them."""
+    tx.lock(sql.LOCK_BATCHES, (names,))
+
+
 def stop(tx: Tx, setting: Setting, row: Row, reason: str, *, watched: bool = True) -> Task:
     """Have a task stopped; answer it as it stands now. Asking again changes nothing.
 
+    Whoever calls has looked at the task under its batch's lock (`hold`).
     A task that no node has claimed yet is stopped here and now. `watched=False` when whoever watches has lost interest.
     """
     task = Task.of(row)

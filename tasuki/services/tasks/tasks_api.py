@@ -9,7 +9,7 @@ from tasuki.services.tasks.model import Task, cluster_arn
 from tasuki.services.tasks.setting import Setting
 from tasuki.services.tasks.shapes import describe
 from tasuki.services.tasks.starting import Wish, run_task
-from tasuki.services.tasks.stopping import stop
+from tasuki.services.tasks.stopping import hold, stop
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Tx
 from tasuki.values.arns import build_arn
@@ -39,7 +39,9 @@ class Tasks:
         """StopTask. desiredStatus is STOPPED at once; lastStatus when nothing of the task is left."""
         given = request.input
         cluster = find_cluster(tx, request.account, request.region, given.get("cluster"))
-        row = tx.one(sql.TASK, (request.account, request.region, task_name(given["task"])))
+        name = task_name(given["task"])
+        hold(tx, [name])
+        row = tx.one(sql.TASK, (request.account, request.region, name))
         if row is None or Task.of(row).cluster != cluster:
             raise InvalidParameterException("The referenced task was not found.")
         return {"task": describe(stop(tx, self._setting, row, given.get("reason") or "Task stopped by user"))}
@@ -71,10 +73,11 @@ class Tasks:
         given = request.input
         cluster = find_cluster(tx, request.account, request.region, given.get("cluster"))
         limit = page_size(given.get("maxResults"))
-        if given.get("serviceName") or given.get("containerInstance"):
+        if given.get("serviceName"):
             return {"taskArns": []}
         status = given.get("desiredStatus", "RUNNING")
-        filters = (given.get("family", ""), given.get("startedBy", ""), given.get("launchType", ""))
+        instance = (given.get("containerInstance") or "").rpartition("/")[2]
+        filters = (given.get("family", ""), given.get("startedBy", ""), given.get("launchType", ""), instance)
         query = "|".join(("ListTasks", cluster_arn(request.account, request.region, cluster), status, *filters))
         after = open_token(tx, query, given.get("nextToken"), 0)
         doubled = [one for value in filters for one in (value, value)]

@@ -1,0 +1,79 @@
+"""Whether a node is in touch with the house: one line in its data directory, which it writes and its shims read.
+
+Where several nodes share a store, one that is not heard of for `lost_s` is given up, and its tasks may run again elsewhere.
+So each of its shims ends its own before that: the node dates the line back to before it asked the store to note that it is
+there, and writes it when the store has. Times are CLOCK_BOOTTIME. The line bears the node's *term*, too: it changes when the
+node was given up, and ends what was started in an older one. Standard library only: shims run on it.
+"""
+
+# ruff: noqa: PTH123 - pathlib would double what a shim imports
+
+import os
+from typing import Any
+
+from tasuki.runners.facts import boot_id, boottime
+
+STOP_AT, KILL_AT = 0.8, 0.95
+"""Which parts of `lost_s` a shim waits before it asks its containers to stop, and before it kills them."""
+_LOOK_S = 5.0
+FINE, STOP, KILL = 0, 1, 2
+
+
+class Contact:
+    """The node's end."""
+
+    def __init__(self, folder: str, lost_s: float) -> None:
+        self._path, self._lost_s, self._boot = f"{folder}/contact", lost_s, boot_id()
+        self.term = 0
+
+    def renew(self, at: float) -> None:
+        """Note that the store saw us at `at` or later. Raises OSError.
+
+        Not forced to disk: another boot is another story. Always as long, and in place: a full disk has room for it.
+        """
+        fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(fd, f"{self._boot} {at:018.3f} {self.term:012d}\n".encode(), 0)
+        finally:
+            os.close(fd)
+
+    def spec(self) -> dict[str, Any]:
+        """Answer what a shim is told in its `launch.json`; it stands in the attempt's folder."""
+        return {"file": "../../contact", "lost_s": self._lost_s, "term": self.term}
+
+
+class Lifeline:
+    """The shim's end. `given` is what `Contact.spec` said, or None where no other node could take the task."""
+
+    def __init__(self, given: dict[str, Any] | None, boot: str) -> None:
+        self._given, self._boot = given, boot
+        self._seen_at = boottime()
+        self._verdict = FINE
+        self.next_look = float("inf") if given is None else 0.0
+
+    def look(self) -> int:
+        """Answer FINE, STOP (it has been silent for long) or KILL (for so long, or given up); it never becomes better."""
+        now = boottime()
+        if self._given is None or now < self.next_look:
+            return self._verdict
+        lost_s = self._given["lost_s"]
+        self._verdict = max(self._verdict, self._judge(self._given, now))
+        deadlines = (self._seen_at + part * lost_s for part in (STOP_AT, KILL_AT))
+        nearest = min((one for one in deadlines if one > now), default=now + _LOOK_S)
+        self.next_look = min(now + min(_LOOK_S, lost_s / 10), nearest)
+        return self._verdict
+
+    def _judge(self, given: dict[str, Any], now: float) -> int:
+        try:
+            with open(given["file"], encoding="ascii") as file:
+                boot, at, term = file.read().split()
+        except (OSError, ValueError):
+            boot, at, term = "", "0", ""  # nothing new: the last that we saw counts
+        if boot == self._boot:
+            self._seen_at = float(at)
+            if int(term) != given["term"]:
+                return KILL
+        silent_s = now - self._seen_at
+        return (
+            KILL if silent_s >= KILL_AT * given["lost_s"] else STOP if silent_s >= STOP_AT * given["lost_s"] else FINE
+        )

@@ -1,0 +1,57 @@
+"""How many more tasks there is room for: on this machine, or on the nodes that live.
+
+A promise of the moment: tasks wait for a node to claim them, and each node claims what fits (`attending.py`). Two calls at
+once may be promised the same room; then one's tasks wait for it.
+"""
+
+from dataclasses import dataclass
+
+from tasuki.services.tasks import queries as sql
+from tasuki.services.tasks import queries_nodes
+from tasuki.services.tasks.nodes import HEARD_MS
+from tasuki.services.tasks.setting import Setting
+from tasuki.store.store import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a task was not placed, in ECS's word for it and in ours."""
+
+    reason: str
+    detail: str
+
+
+def find_room(tx: Tx, setting: Setting, memory_mib: int, count: int) -> tuple[int, Refusal]:
+    """Answer how many of `count` tasks of `memory_mib` each can be placed, and why the others can't."""
+    fit, active, said = _of_many(tx, memory_mib) if setting.shared else _of_one(tx, setting, memory_mib)
+    most = setting.most_tasks - active
+    room = max(0, min(count, most, count if fit is None else fit))
+    if most >= count:
+        return room, Refusal("RESOURCE:MEMORY", said)
+    said = f"No more than {setting.most_tasks} tasks run at once (quotas.running_tasks in tasuki.toml)."
+    return room, Refusal("RESOURCE:CPU", said)
+
+
+def _of_one(tx: Tx, setting: Setting, memory_mib: int) -> tuple[int | None, int, str]:
+    """Answer (how many fit, or None for any number; how many tasks there are; what is free, in words)."""
+    reserved, active = tx.all(sql.RESERVED_MIB)[0]
+    free = setting.memory_mib - reserved
+    said = (
+        f"The task reserves {memory_mib} MiB; {max(0, free)} of {setting.memory_mib} MiB are free "
+        "(node.memory in tasuki.toml)."
+    )
+    return free // memory_mib if memory_mib else None, active, said
+
+
+def _of_many(tx: Tx, memory_mib: int) -> tuple[int | None, int, str]:
+    """The same over all nodes that live. A task runs on one of them: room that is scattered does not count."""
+    nodes = [(whole, whole - taken) for whole, taken in tx.all(queries_nodes.LIVE_MEMORY, (tx.real_now - HEARD_MS,))]
+    waiting, active = tx.all(queries_nodes.WAITING_MIB)[0]
+    free = sum(free for _, free in nodes) - waiting
+    said = (
+        f"The task reserves {memory_mib} MiB; {max(0, free)} MiB are free on {len(nodes)} nodes together, of "
+        f"{max((whole for whole, _ in nodes), default=0)} MiB on the largest (node.memory in each one's tasuki.toml)."
+    )
+    if not memory_mib:
+        return None, active, said
+    return min(free // memory_mib, sum(max(0, one) // memory_mib for _, one in nodes)), active, said
