@@ -25,5 +25,8 @@ ALL = _PAGE + "id > ? ORDER BY id LIMIT ?"
 OLDEST = "SELECT at FROM handovers ORDER BY id LIMIT 1"
 """When the oldest row was written: rows are written in the order of time."""
 
-DELETE_OLD = "DELETE FROM handovers WHERE id IN (SELECT id FROM handovers ORDER BY id LIMIT ?) AND at <= ?"
+DELETE_OLD = (
+    "DELETE FROM handovers WHERE id IN (SELECT id FROM handovers ORDER BY id LIMIT ? /*pg FOR UPDATE SKIP LOCKED */) "
+    "AND at <= ?"
+)
 """Forget a slice of the oldest rows, if their time is over."""
