@@ -32,6 +32,8 @@ _NOTE = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPD
 _NOTED = "SELECT value FROM house WHERE name = ?"
 _FORGET_NOTES = "DELETE FROM house WHERE name IN ('backup', 'credentials')"
 COUNT = "SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {}) few"
+_ONE_NODE = "UPDATE tasks SET node = 'here' WHERE node IS NOT NULL; DELETE FROM nodes"
+"""A house in a data directory has one node, which looks for all tasks: those it finds go on, the others have ended."""
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 
 
@@ -265,11 +267,18 @@ def restore_sqlite(file: Path, target: Path, *, force: bool) -> Facts:
         fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             renewed(file, part)
+            with closing(apsw.Connection(str(part))) as connection:
+                connection.execute(_ONE_NODE)
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             os.fsync(fd)
+            _settle(target)
+            part.rename(target)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
         finally:
             os.close(fd)
-        _settle(target)
-        part.rename(target)
+            _drop_beside(part)
         sqlite_file.sync_folder(target.parent)
     finally:
         os.close(lock)

@@ -1,5 +1,6 @@
 """Backups: consistent while a node writes, whole or not there, and restored into either store."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from tasuki.runtime import backup as operation
 from tasuki.services import machines, queues
-from tasuki.store import backup
+from tasuki.store import backup, backup_postgres
 from tasuki.store.migrations import migrations
 from tasuki.store.postgres import PostgresStore
 from tasuki.store.postgres_address import read_address
@@ -160,6 +161,53 @@ def test_a_backup_is_one_moment_of_a_store_that_is_written_to(tmp_path: Path, mo
     assert portions > 20
     assert rows_of(tmp_path / "b", "SELECT count(*) FROM executions") == [(5,)]
     assert_consistent(tmp_path / "b")
+
+
+def test_so_it_is_on_postgresql(
+    tmp_path: Path, places: Callable[[str, str], Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = places("postgresql", "busy")
+    written = 0
+    with place.house() as house:
+        furnish(house)
+        machine = house.call("stepfunctions", "ListStateMachines")["stateMachines"][0]["stateMachineArn"]
+        read_table = backup_postgres._read_table
+
+        def write_more() -> None:
+            send(house, "x")
+            start(house, machine, 100 + written)
+            house.advance(seconds=30)
+
+        async def read_one_and_write(*given: Any) -> None:
+            nonlocal written
+            await read_table(*given)
+            await asyncio.to_thread(write_more)  # the house's own loop can't run in this thread now
+            written += 1
+
+        monkeypatch.setattr(backup_postgres, "_read_table", read_one_and_write)
+        place.back_up(tmp_path / "b")
+        assert house.unit(lambda tx: tx.one("SELECT count(*) FROM executions")) == (5 + written,)
+    assert written > 30
+    assert rows_of(tmp_path / "b", "SELECT count(*) FROM executions") == [(5,)]
+    assert_consistent(tmp_path / "b")
+
+
+def test_a_restore_that_fails_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = Place(tmp_path / "old"), Place(tmp_path / "new")
+    for place, count in ((old, 2), (new, 7)):
+        with place.house() as house:
+            furnish(house, count)
+    old.back_up(tmp_path / "b")
+
+    def fails(_path: Path) -> None:
+        raise OSError(28, "No space left on device", str(new.data))
+
+    monkeypatch.setattr(backup, "_settle", fails)
+    with pytest.raises(OSError, match="No space left"):
+        new.restore(tmp_path / "b", force=True)
+    with new.house() as house:
+        assert house.unit(lambda tx: tx.one("SELECT count(*) FROM executions")) == (7,)
+    assert not list(new.data.glob("*.part*"))
 
 
 @pytest.mark.parametrize("source", ["sqlite", "postgresql"])
@@ -331,6 +379,20 @@ def test_an_older_backup_is_brought_up_to_date(
     assert backup.check(tmp_path / "b").schema == schema  # the file itself is only read
 
 
+def test_the_one_node_of_a_data_directory_looks_for_all_tasks(tmp_path: Path) -> None:
+    """Of a house of several nodes: else nobody would settle what the others had in hand."""
+    with closing(backup.make_empty(tmp_path / "b", migrations()[-1][0])) as made:
+        for table, given in (("tasks", {"node": "far"}), ("tasks", {"node": None}), ("nodes", {"id": "far"})):
+            row = {name: given.get(name, len(given) + made.total_changes()) for name in backup.columns(made, table)}
+            row |= given
+            places = ", ".join("?" for _ in row)
+            made.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+    backup.note(tmp_path / "b", made_at=1, origin="postgresql", version="0", credentials=None)
+    Place(tmp_path / "new").restore(tmp_path / "b")
+    assert rows_of(tmp_path / "new" / "tasuki.db", "SELECT node FROM tasks ORDER BY id") == [("here",), (None,)]
+    assert rows_of(tmp_path / "new" / "tasuki.db", "SELECT count(*) FROM nodes") == [(0,)]
+
+
 def test_a_newer_backup_is_refused(tmp_path: Path) -> None:
     older(tmp_path / "b", 11)
     with closing(apsw.Connection(str(tmp_path / "b"))) as made:
@@ -360,6 +422,8 @@ def test_a_log_that_an_old_node_left_is_not_taken_for_the_new_ones(tmp_path: Pat
     for name, content in copies.items():
         (killed.data / name).write_bytes(content)
     assert len(copies["tasuki.db-wal"]) > 100_000
+    killed.back_up(tmp_path / "rescued")
+    assert rows_of(tmp_path / "rescued", "SELECT count(*) FROM executions") == [(9,)]
     killed.restore(tmp_path / "b", force=True)
     with killed.house() as house:
         assert house.unit(lambda tx: tx.one("SELECT count(*) FROM executions")) == (2,)
