@@ -7,12 +7,14 @@ forever by a node (`serve`) and played to quiet by a test house under its manual
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from tasuki.runtime.bell import Bell
 from tasuki.services.room import Poll, Rooms
 from tasuki.store import timers
 from tasuki.store.store import Store, Tx
+from tasuki.values.errors import StoreError
 from tasuki.values.instant import SECOND, Clock, Instant
 
 log = logging.getLogger("tasuki.loop")
@@ -143,6 +145,15 @@ class Loop:
             try:
                 due = await duty.round()
                 pause = FIRST_PAUSE_S
+            except StoreError as bad:  # the disk is full, the database away: nothing of ours is wrong
+                if pause == FIRST_PAUSE_S:
+                    log.warning("%s waits for the store: %s", duty.name, bad)
+                await asyncio.sleep(FIRST_PAUSE_S)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await rung.wait()  # a store that is back rings
+                pause = min(2 * pause, LONGEST_PAUSE_S)
+                continue
             except Exception:
                 log.exception("a round of %s failed; next one in %.1f s", duty.name, pause)
                 await asyncio.sleep(pause)
