@@ -8,6 +8,8 @@ from tasuki.engine.events import MapRunEnded, StopRequested
 from tasuki.engine.turn import MAX_PAYLOAD_BYTES
 from tasuki.language.errors import StatesError
 from tasuki.services.machines import map_queries as sql
+from tasuki.services.machines import queries
+from tasuki.services.machines.chunks import pack_event
 from tasuki.services.machines.item_readers import read_items
 from tasuki.services.machines.map_children import ParentGone, open_children
 from tasuki.services.machines.map_redriving import mark_children, redrive_children, unmark_children
@@ -23,7 +25,7 @@ from tasuki.services.machines.map_runs import (
 )
 from tasuki.services.machines.result_writers import joined, write_results
 from tasuki.services.machines.running import send
-from tasuki.services.machines.setting import Setting
+from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.store.store import Row, Tx
 from tasuki.values.documents import Doc
 from tasuki.values.errors import StoreError, StoreNewer
@@ -164,9 +166,12 @@ def _stop(tx: Tx, run: MapRun) -> bool:
         unmark_children(tx, run)
         return True
     rows = tx.all(sql.OPEN_CHILDREN, (run.id, run.cursor["number"], STOPPED_AT_ONCE))
-    for number, execution in rows:
-        send(tx, execution, StopRequested())
-        run.cursor = {"number": number}
+    if rows:
+        stop = pack_event(StopRequested())
+        tx.many(queries.ADD_TO_INBOX, [(execution, stop) for _, execution in rows])
+        tx.many(queries.ADD_READY, [(execution, 0) for _, execution in rows])
+        tx.ring(ROOM)
+        run.cursor = {"number": rows[-1][0]}
     if len(rows) == STOPPED_AT_ONCE:
         return True
     if run.running:

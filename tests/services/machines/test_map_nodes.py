@@ -2,12 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tasuki.runtime.bell import Bell
@@ -88,6 +89,26 @@ class Node:
     async def map_run(self, execution: str) -> dict[str, Any]:
         [listed] = (await self.call("ListMapRuns", executionArn=execution))["mapRuns"]
         return await self.call("DescribeMapRun", mapRunArn=listed["mapRunArn"])
+
+    async def drain_ready(self) -> None:
+        """Serve the executions that are ready, once."""
+        await self.duties[1].round()
+
+    async def fire(self) -> None:
+        """Fire the timers that are due."""
+        await self.duties[0].round()
+
+    @asynccontextmanager
+    async def holding(self, sql: str) -> AsyncIterator[None]:
+        """Hold rows as a third node would that takes its time."""
+        address = self.store.address
+        line = await asyncpg.connect(address.dsn, server_settings={"search_path": address.schema})
+        try:
+            async with line.transaction():
+                await line.fetch(sql)
+                yield
+        finally:
+            await line.close()
 
     async def ask(self, sql: str) -> int:
         """Answer the only number of a statement; 0 when there is none."""
@@ -252,6 +273,38 @@ def test_stops_race_the_polls_without_a_deadlock(pair: Pair) -> None:
         assert await one.ask(OPEN) == 0
         await pair.nothing_is_left()
         assert pair.replays <= 10
+
+    pair.play(story())
+
+
+def test_who_serves_a_map_run_waits_for_nobody_and_nobody_for_it(pair: Pair) -> None:
+    one, other = pair.nodes
+    maps = next(poll for poll in other.room.polls if poll.name == "map_runs")
+
+    async def story() -> None:
+        execution = await one.start(SLOW, items(count=6), MaxConcurrency=3)
+        await one.drain_ready()
+        async with one.holding("SELECT 1 FROM executions FOR UPDATE"):
+            await other.store.write(maps.run)
+            assert await one.ask(OPEN) == 3, "the parent is read, not held"
+        async with one.holding("SELECT 1 FROM map_runs FOR UPDATE"):
+            one.clock.set(one.clock.now() + 1_000)
+            await one.fire()
+            assert await one.ask(OPEN) == 0, "children end while their Map Run is in other hands"
+            assert (await other.map_run(execution))["executionCounts"]["succeeded"] == 3
+            assert await other.store.write(maps.run) == one.clock.now() + 20, (
+                "and whoever would serve it looks a moment later"
+            )
+        await other.store.write(maps.run)
+        assert await one.ask(OPEN) == 3
+        await one.call("StopExecution", executionArn=execution)
+        async with one.holding("SELECT 1 FROM executions FOR UPDATE"):
+            await other.store.write(maps.run)
+            assert await one.ask("SELECT count(*) FROM inbox") == 3, "children are told, not held"
+        await pair.drain()
+        counts = (await one.map_run(execution))["executionCounts"]
+        assert (counts["succeeded"], counts["aborted"], counts["running"]) == (3, 3, 0)
+        await pair.nothing_is_left()
 
     pair.play(story())
 
