@@ -180,7 +180,7 @@ def test_an_execution_that_cannot_go_on_is_said_and_holds_up_no_other(
 ) -> None:
     arn = play.create({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 5, "End": True}}})
     bad, good = play.start(arn, {}), play.start(arn, {})
-    play.house.unit(lambda tx: tx.run("UPDATE frames SET body = x'00', ready = 1 WHERE execution = 1"))
+    play.house.unit(lambda tx: tx.run("UPDATE frames SET body = ?, ready = 1 WHERE execution = 1", (b"\0",)))
     play.house.unit(lambda tx: tx.run("INSERT INTO ready (execution, goes_on) VALUES (1, 1)"))
     play.house.advance(seconds=6)
     assert play.describe(good)["status"] == "SUCCEEDED"
