@@ -30,7 +30,8 @@ OF_THE_HOUSE = frozenset({"house", "timers", "leases", "nodes"})
 _BESIDE = ("-wal", "-shm", "-journal")
 _NOTE = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NOTED = "SELECT value FROM house WHERE name = ?"
-_FORGET_NOTES = "DELETE FROM house WHERE name IN ('backup', 'credentials')"
+_FORGET_NOTES = "DELETE FROM house WHERE name IN ('backup', 'credentials', 'owner')"
+"""And whose key the nodes took: it may be lost with them. The first one to join says whose it is now."""
 COUNT = "SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {}) few"
 _ONE_NODE = "UPDATE tasks SET node = 'here' WHERE node IS NOT NULL; DELETE FROM nodes"
 """A house in a data directory has one node, which looks for all tasks: those it finds go on, the others have ended."""

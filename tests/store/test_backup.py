@@ -504,6 +504,7 @@ def test_the_house_is_the_same_after_a_restore(tmp_path: Path) -> None:
     place, new = Place(tmp_path / "data"), Place(tmp_path / "new")
     with place.house() as house:
         secret = house.unit(lambda tx: tx.all("SELECT value FROM house WHERE name = 'page_secret'"))
+        house.unit(lambda tx: tx.run("INSERT INTO house (name, value) VALUES ('owner', 'of a key that may be lost')"))
     place.back_up(tmp_path / "b")
     new.restore(tmp_path / "b")
     with new.house() as house:
