@@ -27,7 +27,7 @@ from tasuki.store import postgres_schema
 from tasuki.store.postgres_address import Address, read_address
 from tasuki.store.postgres_bell import PostgresBell
 from tasuki.store.postgres_clock import DatabaseClock
-from tasuki.store.postgres_errors import Failed, caller_error, connect_error, sort_of, wrong_url
+from tasuki.store.postgres_errors import BROKEN, Failed, caller_error, connect_error, sort_of, wrong_url
 from tasuki.store.postgres_outcome import is_committed, origin_of
 from tasuki.store.postgres_seats import NoSeat, Seat, Seats
 from tasuki.store.postgres_tx import PostgresTx, WantsAlone, play
@@ -127,14 +127,14 @@ class PostgresStore:
             connection = await self._connect(lock_timeout="0", application_name="tasuki starts")
         except asyncpg.exceptions.ClientConfigurationError as bad:
             raise wrong_url(bad) from bad
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as bad:
+        except (*BROKEN, asyncpg.PostgresError, ValueError) as bad:
             raise connect_error(bad, self.address) from bad
         try:
             await postgres_schema.prepare(connection, self.address)
             self._lock_key = await connection.fetchval("SELECT hashtext($1)", self.address.schema)
             await self._see_time(connection)
             await connection.close(timeout=self._patience_s)
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as bad:
+        except (*BROKEN, asyncpg.PostgresError) as bad:
             raise connect_error(bad, self.address) from bad
         finally:
             connection.terminate()

@@ -15,6 +15,9 @@ SETTINGS = ("synchronous_commit", "lock_timeout", "idle_in_transaction_session_t
 """What the URL may set in place of ours."""
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,50}")
 _SPELLED = "spell it postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+_ENCODED = (
+    "In a password, write / as %2F, @ as %40, : as %3A, # as %23, ? as %3F and % as %25; or leave it to PGPASSWORD"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Address:
     shown: str
     database: str
     settings: dict[str, str]
+    has_password: bool = False
 
 
 def read_address(url: str) -> Address:
@@ -33,13 +37,15 @@ def read_address(url: str) -> Address:
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
-    except ValueError as bad:
-        raise ConfigError(f"--store: {bad}; {_SPELLED}") from None
+    except ValueError:  # what it says may quote the password
+        raise ConfigError(f"--store: host and port can't be read; {_SPELLED}. {_ENCODED}") from None
     if parts.scheme not in SCHEMES:
-        raise ConfigError(f"--store {parts.scheme or url}: only PostgreSQL can be named here; {_SPELLED}")
+        raise ConfigError(f"--store {parts.scheme or 'URL'}: only PostgreSQL can be named here; {_SPELLED}")
     database = parts.path.lstrip("/")
     if not database:
         raise ConfigError(f"--store: the URL names no database; {_SPELLED}")
+    if "/" in database or "@" in database or parts.fragment:
+        raise ConfigError(f"--store: {_SPELLED}. {_ENCODED}")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     schema = query.pop("schema", "tasuki")
     if _SCHEMA.fullmatch(schema) is None or schema.startswith("pg_"):
@@ -51,5 +57,10 @@ def read_address(url: str) -> Address:
     shown = f"{'' if parts.username is None else parts.username + '@'}{at}/{database}"
     dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(query), ""))
     return Address(
-        dsn, schema, f"postgresql://{shown}" + ("" if schema == "tasuki" else f"?schema={schema}"), database, settings
+        dsn,
+        schema,
+        f"postgresql://{shown}" + ("" if schema == "tasuki" else f"?schema={schema}"),
+        database,
+        settings,
+        has_password=parts.password is not None or "password" in query,
     )

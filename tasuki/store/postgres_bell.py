@@ -13,6 +13,7 @@ from typing import Any
 
 import asyncpg
 
+from tasuki.store.postgres_errors import BROKEN
 from tasuki.values.documents import dumps, loads
 from tasuki.values.errors import MalformedDocument, TasukiError
 from tasuki.values.instant import MINUTE, Clock, Instant
@@ -82,7 +83,7 @@ class PostgresBell:
             try:
                 connection = await self._connect()
                 await self._ring_for_others(connection)
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError, TasukiError) as bad:
+            except (*BROKEN, asyncpg.PostgresError, TasukiError) as bad:
                 log.warning("the bell between nodes is lost (%s); listening again in %s s", bad, PAUSE_S)
             finally:
                 if connection is not None:

@@ -37,8 +37,11 @@ GONE = (
     asyncpg.TooManyConnectionsError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.IdleSessionTimeoutError,
+    asyncpg.exceptions.InternalClientError,  # the driver lost the thread: a connection that ended while it began, say
 )
 """The connection is lost, or there is none to be had just now."""
+BROKEN = (*GONE, asyncpg.InterfaceError, asyncpg.ProtocolViolationError)
+"""The same, for whoever only asks again on another connection."""
 OURS = ("0A", "22", "23", "42")
 """Classes of SQLSTATE that no waiting mends: not supported, data, constraints, syntax and names."""
 

@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tasuki.store.postgres_outcome import Origin
+
 if TYPE_CHECKING:
     import asyncpg
 
@@ -23,7 +25,7 @@ class Seat:
 
     connection: "asyncpg.Connection[Any]"
     stripe: int
-    origin: str
+    origin: Origin
     idle_since: float = 0.0
 
 

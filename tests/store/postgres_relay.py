@@ -18,6 +18,7 @@ class Relay:
         self._target = urlsplit(url)
         self._server: asyncio.Server | None = None
         self._lines: set[asyncio.StreamWriter] = set()
+        self._kept: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.cut: Cut = "after"
         self.cut_at = 0
@@ -41,6 +42,7 @@ class Relay:
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
         self._server.close()
+        self._lines |= self._kept
         self.hang_up()
         for task in self._tasks:
             task.cancel()
@@ -74,6 +76,7 @@ class Relay:
                     down.transport.abort()
                     if self.cut == "silent":
                         self._lines.discard(up)
+                        self._kept.add(up)
                         return
                     break
                 up.write(data)
