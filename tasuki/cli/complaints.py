@@ -7,8 +7,8 @@ code  means
 1     it was tried and the answer is no: AWS's error, a failed execution, a lost job
 2     usage or configuration
 3     the port is in use
-4     the data directory cannot be used: not writable, full, or written by a newer Tasuki
-5     another node holds the data directory
+4     the data directory cannot be used: not writable, full, or written by a newer Tasuki; or the database cannot
+5     another node holds the data directory; or nodes of an older version work on the database
 6     no node answers
 70    the node ended by a fault of its own; its log says why
 130   interrupted from the keyboard
@@ -71,8 +71,10 @@ def complaint_of(error: Exception) -> Complaint | None:
     return None
 
 
-def start_complaint(error: Exception, host: str, port: int, folder: str) -> Complaint | None:
-    """Put what kept a node from starting into words; None for what nobody foresaw."""
+def start_complaint(error: Exception, host: str, port: int, folder: str, *, shares: bool = False) -> Complaint | None:
+    """Put what kept a node from starting into words; None for what nobody foresaw. `shares`: its store is a database."""
+    if shares and isinstance(error, StoreError):
+        return Complaint(str(error), Code.BUSY if isinstance(error, StoreBusy) else Code.DATA)
     if isinstance(error, StoreBusy):
         return Complaint(f"another node holds {folder}", Code.BUSY, hint="stop it, or give this one its own --data DIR")
     if isinstance(error, StoreNewer):

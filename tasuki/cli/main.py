@@ -22,6 +22,13 @@ queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=T
 app.add_typer(queue, name="queue")
 
 
+def _url(text: str) -> str:
+    """Read --store. An empty one comes of a variable that was never set, and would silently mean another store."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name a database: postgresql://USER@HOST/DATABASE")
+    return text
+
+
 def _folder(text: str | Path) -> Path:
     """Read --data. An empty one comes of a variable that was never set, and would silently mean the folder we stand in."""
     if not str(text).strip():
@@ -77,8 +84,11 @@ def up(
         str | None,
         typer.Option(
             "--store",
+            envvar="TASUKI_STORE",
+            parser=_url,
             metavar="URL",
-            help="Keep everything in PostgreSQL, shared with other nodes: postgresql://USER@HOST/DATABASE. Default: a file in DIR.",
+            help="Keep everything in PostgreSQL, shared with other nodes: postgresql://USER@HOST/DATABASE. Default: a file in DIR. "
+            "A password is better given by TASUKI_STORE, PGPASSWORD or ~/.pgpass: command lines can be read by others.",
         ),
     ] = None,
     as_json: Json = False,

@@ -10,6 +10,9 @@ from tasuki.cli import presence, screen
 from tasuki.cli.complaints import Code, Complaint, start_complaint
 from tasuki.cli.reach import Reach
 
+_log = logging.getLogger("tasuki.node")
+_READABLE = "a command line can be read by other users; a password belongs into TASUKI_STORE, PGPASSWORD or ~/.pgpass"
+
 
 def up(
     data: Path, config: Path | None, store: str | None = None, *, host: str, port: int, dev: bool, as_json: bool
@@ -20,22 +23,28 @@ def up(
     with presence.starting(data) as sign:
         # The node's own modules take most of a second to import: the sign is up by then.
         from tasuki.runtime.node import serve
+        from tasuki.runtime.opening import has_password, place_of
         from tasuki.values.config import read_config
 
         def ready(url: str) -> None:
             sign.take_down()
             if as_json:
-                screen.show_json({"ready": True, "url": url, "data": str(data), "dev": dev})
+                screen.show_json({"ready": True, "url": url, "data": str(data), "store": place, "dev": dev})
             else:
-                screen.line(f"Tasuki is ready at {url}, data in {data}. Next: eval $(tasuki env{_flag(data)})")
+                shared = "" if place is None else f" and {place}"
+                screen.line(f"Tasuki is ready at {url}, data in {data}{shared}. Next: eval $(tasuki env{_flag(data)})")
 
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and end are ours to tell
+        place = store
         try:
+            if store is not None and any(store in word for word in sys.argv) and has_password(store):
+                _log.warning("--store: %s", _READABLE)
             settings = read_config(data, config, host=host, port=port, dev=dev, **({"store": store} if store else {}))
+            place = place_of(settings)
             return serve(settings, on_ready=ready)
         except Exception as error:
-            complaint = start_complaint(error, host, port, str(data))
+            complaint = start_complaint(error, host, port, str(data), shares=place is not None)
             if complaint is None:
                 raise
             raise complaint from None

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tasuki.runtime.clock import SystemClock, WallClock, steady_ms
+from tasuki.store.postgres_address import read_address
 from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
@@ -10,6 +11,16 @@ from tasuki.values.config import Config
 from tasuki.values.instant import Clock
 
 Ring = Callable[[str, int], None]
+
+
+def place_of(config: Config) -> str | None:
+    """Answer where a node's data is besides its directory, as anybody may read it. Raises `ConfigError`."""
+    return None if config.store is None else read_address(config.store).shown
+
+
+def has_password(url: str) -> bool:
+    """Tell whether a store's URL has a password in it. Raises `ConfigError`."""
+    return read_address(url).has_password
 
 
 def open_store(config: Config, *, chance: Chance, on_ring: Ring) -> tuple[Store, Clock]:
