@@ -107,6 +107,7 @@ def fire(tx: Tx, setting: Setting, execution: str) -> None:
     )
     events: Iterable[Event] = (Started(),) if standing is None else _news(run.state, standing, tx.now)
     run.first_bytes = run.state.history_bytes
+    run.last_at = max((frame.entered_at for frame in run.state.frames.loaded()), default=started_at)
     _proceed(tx, setting, run, events, caller, is_row=True)
 
 
@@ -223,7 +224,7 @@ def ending_of(run: Run, now: Instant) -> dict[str, str | int | None]:
     end = run.finish
     assert end is not None
     output = end.output.text if end.output is not None else None
-    return {"status": end.status, "stopDate": now, "output": output, "error": end.error, "cause": end.cause}
+    return {"status": end.status, "stopDate": max(now, run.last_at), "output": output, "error": end.error, "cause": end.cause}
 
 
 def take_answer(tx: Tx, execution: str) -> None:

@@ -30,3 +30,13 @@ INSERT INTO map_turns (run) SELECT run FROM map_ready ORDER BY turn;
 DROP TABLE map_ready;
 ALTER TABLE map_turns RENAME TO map_ready;
 CREATE INDEX map_ready_run ON map_ready (run);
+
+/*pg
+-- Rows that come and go all the time: what was deleted is swept before looks at the line get slow.
+ALTER TABLE ready SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+ALTER TABLE map_ready SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+ALTER TABLE inbox SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+-- Rows that each unit changes without touching an index: with room beside them the new version stays on their page.
+ALTER TABLE executions SET (fillfactor = 80);
+ALTER TABLE frames SET (fillfactor = 80);
+*/

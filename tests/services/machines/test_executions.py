@@ -16,7 +16,7 @@ from tasuki.services.machines.errors import (
     StateMachineDoesNotExist,
     ValidationException,
 )
-from tests.services.machines.stubs import PASS, WAIT, Play
+from tests.services.machines.stubs import PASS, WAIT, Play, task
 
 
 def test_an_execution_that_needs_nobody_ends_at_once_and_leaves_only_its_record(play: Play) -> None:
@@ -240,3 +240,21 @@ def test_an_execution_has_a_byte_quota() -> None:
     assert (described["status"], described["error"]) == ("ABORTED", "States.Runtime")
     assert "quotas.execution_bytes" in described["cause"]
     play.house.close()
+
+
+def test_a_text_may_hold_a_zero_character(play: Play) -> None:
+    machine = {"StartAt": "F", "States": {"F": {"Type": "Fail", "ErrorPath": "$.e", "CausePath": "$.c"}}}
+    execution = play.run(machine, {"e": "E\0\x1a0", "c": "a\0b\x1a\0"})
+    described = play.describe(execution)
+    assert (described["error"], described["cause"]) == ("E\0\x1a0", "a\0b\x1a\0")
+    details = play.events(execution)[-1]["executionFailedEventDetails"]
+    assert details == {"error": "E\0\x1a0", "cause": "a\0b\x1a\0"}
+    asking = play.create(task("sqs:sendMessage.waitForTaskToken", {"MessageBody": {"t.$": "$$.Task.Token"}}), "asking")
+    waiting = play.start(asking)
+    play.call("SendTaskFailure", taskToken=play.sqs.calls[-1][0]["MessageBody"]["t"], error="\0", cause="\0")
+    assert play.describe(waiting)["cause"] == "\0"
+    parent = play.start(play.create(task("states:startExecution.sync", {"StateMachineArn": asking}), "parent"))
+    play.house.drain()
+    play.call("SendTaskFailure", taskToken=play.sqs.calls[-1][0]["MessageBody"]["t"], error="E", cause="\0")
+    play.house.drain()
+    assert json.loads(play.describe(parent)["cause"])["Cause"] == "\0"
