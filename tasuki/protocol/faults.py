@@ -130,7 +130,7 @@ class MalformedHeaders(DomainError):
 
 
 class Unavailable(DomainError):
-    """The store cannot take it now; nothing was stored."""
+    """The store cannot take it now; nothing was stored. SDKs try again."""
 
     code = "ServiceUnavailable"
     query_code = "ServiceUnavailable"
@@ -139,7 +139,7 @@ class Unavailable(DomainError):
 
 
 class InternalFailure(DomainError):
-    """Our own fault; the log has it under the request id."""
+    """Our own fault (the log has it under the request id), or nobody knows whether it was stored. SDKs try again."""
 
     code = "InternalFailure"
     query_code = "InternalFailure"

@@ -36,7 +36,7 @@ from tasuki.protocol.signature import Credential, Verifier
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
-from tasuki.values.errors import DomainError, StoreError, StoreFull
+from tasuki.values.errors import DomainError, OutcomeUnknown, StoreError, StoreFull
 from tasuki.values.instant import Clock
 from tasuki.values.operations import Operations, Principal, Request
 
@@ -231,6 +231,9 @@ def _as_domain_error(bad: Exception, request_id: str, what: str) -> DomainError:
     if isinstance(bad, StoreFull):
         _log.error("disk full request_id=%s action=%s", request_id, what)
         return Unavailable("The disk is full. Nothing was stored; free some space and send the request again.")
+    if isinstance(bad, OutcomeUnknown):
+        _log.error("outcome unknown request_id=%s action=%s", request_id, what)
+        return InternalFailure(str(bad))
     if isinstance(bad, StoreError):
         _log.error("store failed request_id=%s action=%s error=%s", request_id, what, bad)
         return Unavailable("The store could not take the request. Nothing was stored; send it again.")

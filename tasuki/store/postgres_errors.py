@@ -54,16 +54,6 @@ class Failed(Exception):
         self.why, self.sort = why, sort
 
 
-class OutcomeUnknown(StoreError):
-    """The connection was lost during a commit, and the server that comes back does not know what became of it."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The connection to the database was lost during a commit, and it cannot tell what became of it: "
-            "the change may have been kept, or not. Look before you try again."
-        )
-
-
 def sort_of(why: Exception, *, closed: bool) -> Sort:
     """Sort an error of the driver's. `closed`: whether the connection is, after it."""
     if isinstance(why, MET):

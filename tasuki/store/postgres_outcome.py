@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from tasuki.store.postgres_errors import BROKEN, OutcomeUnknown
-from tasuki.values.errors import StoreError
+from tasuki.store.postgres_errors import BROKEN
+from tasuki.values.errors import OutcomeUnknown, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

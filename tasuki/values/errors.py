@@ -8,6 +8,7 @@
     ├── MalformedDocument      text that is not JSON, or a value JSON cannot say
     ├── StoreError             the store could not keep its promise; nothing was acknowledged
     │   ├── StoreFull          the disk is full; the unit was rolled back
+    │   ├── OutcomeUnknown     the database cannot tell whether the unit was kept
     │   ├── StoreNewer         the file was written by a newer Tasuki
     │   ├── StoreBusy          another node holds the file
     │   └── StoreTaken         something is there already, and nobody said that it may be replaced
@@ -52,6 +53,16 @@ class StoreError(TasukiError):
 
 class StoreFull(StoreError):
     """The disk is full; the unit was rolled back."""
+
+
+class OutcomeUnknown(StoreError):
+    """The connection was lost during a commit, and the server that comes back does not know what became of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection to the database was lost during a commit, and it cannot tell what became of it: "
+            "the change may have been kept, or not. Look before you try again."
+        )
 
 
 class StoreNewer(StoreError):

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tasuki.values.errors import DomainError, StoreError, StoreFull
+from tasuki.values.errors import DomainError, OutcomeUnknown, StoreError, StoreFull
 from tests.protocol.knocking import NOON, SECRET, TASK_KEY, Knock, Script, knock, make_app, sign
 
 LIST = {"X-Amz-Target": "AmazonSQS.ListQueues", "Content-Type": "application/x-amz-json-1.0"}
@@ -147,6 +147,7 @@ def test_a_domain_error_keeps_its_words() -> None:
     [
         (StoreFull("x"), 503, "ServiceUnavailable", "The disk is full. Nothing was stored"),
         (StoreError("x"), 503, "ServiceUnavailable", "Nothing was stored"),
+        (OutcomeUnknown(), 500, "InternalFailure", "the change may have been kept, or not"),
         (ZeroDivisionError("the secret is 42"), 500, "InternalFailure", "The request failed on our side"),
         (AssertionError("impossible"), 500, "InternalFailure", "The request failed on our side"),
     ],

@@ -14,10 +14,9 @@ import pytest
 
 from tasuki.store import postgres, postgres_outcome
 from tasuki.store.postgres import OUTCOME_PATIENCE, PostgresStore
-from tasuki.store.postgres_errors import OutcomeUnknown
 from tasuki.store.postgres_outcome import Origin, is_committed, origin_of
 from tasuki.store.store import Tx
-from tasuki.values.errors import StoreError
+from tasuki.values.errors import OutcomeUnknown, StoreError
 from tests.own_postgres import NoServer, OwnServer
 from tests.postgres import ask, own_server
 from tests.store.postgres_relay import Cut, Relay
