@@ -8,12 +8,12 @@ STORY ?= dispatch
 ARGS ?=
 
 .DEFAULT_GOAL := list
-.PHONY: list setup demo test fuzz simulate soak check bench docs
+.PHONY: list setup demo test postgresql fuzz simulate soak check bench docs
 
 list:  ## this list
 	@echo "Tasuki: event-driven batch pipelines with the AWS APIs, as one durable program"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make demo STORY=dispatch ARGS=--crash     a story with options; ARGS=--help lists them"
 
@@ -24,6 +24,9 @@ demo: .venv/.ready  ## play a story end to end: real routing jobs, from a queue 
 
 test: .venv/.ready .venv-awscli/.ready  ## the tests; ARGS go to pytest
 	@.venv/bin/python -m pytest $(ARGS)
+
+postgresql: .venv/.ready  ## the tests of the API on PostgreSQL: a server that is there, or one of their own
+	@.venv/bin/python -m pytest --store postgresql tests/services tests/stories $(ARGS)
 
 fuzz: .venv/.ready  ## random definitions, paths and queries for FUZZ_SECONDS (300)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} .venv/bin/python -m pytest tests/fuzz -m fuzz -s $(ARGS)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tasuki.testing import House
@@ -15,6 +16,9 @@ from tests.recorded_summary import pytest_terminal_summary as pytest_terminal_su
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "conformance"
 CONFORMANCE: Path | None = BESIDE if BESIDE.is_dir() else None
 """Answers recorded from AWS. They lie beside a checkout, not in it; without them the tests that need them are skipped and say so."""
+
+PLAYS = 8
+"""Examples of a random play on PostgreSQL."""
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +57,10 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        play = getattr(getattr(item, "cls", None), "settings", None)
+        if config.getoption("store") != "sqlite" and isinstance(play, hypothesis.settings):
+            # A random play opens a house for each example, and asks a server at each step: fewer of them, in the same time.
+            item.cls.settings = hypothesis.settings(play, max_examples=min(play.max_examples, PLAYS))  # type: ignore[attr-defined]
         only = item.get_closest_marker("sqlite_only")
         if only is not None and config.getoption("store") != "sqlite":
             item.add_marker(pytest.mark.skip(reason=f"on SQLite only: {only.kwargs['reason']}"))
