@@ -238,6 +238,7 @@ class Membership:
                 lambda tx: nodes.give_up(tx, self._setting, one.id, one.seen_at),
             )
             if first:
+                self._states[one.id] = "LOST"
                 log.warning(
                     "node %s (%s, %s) was not heard of for %d s and is given up; its %d tasks are stopped, and may be retried",
                     one.id,
