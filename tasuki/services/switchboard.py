@@ -108,7 +108,7 @@ class Source(Protocol):
         """Answer None if the source exists, else why not."""
 
     def peek(self, tx: Tx, arn: str) -> tuple[int, Instant | None]:
-        """Answer (messages receivable now, at most some thousands; when the next one becomes receivable). Reads only."""
+        """Answer (messages receivable now, at most some thousands; if none, when the next one becomes so). Reads only."""
 
     def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
         """Claim up to `limit` messages as a receive does (counts, dead-letter redrive included)."""

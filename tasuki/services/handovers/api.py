@@ -4,6 +4,10 @@ Input: at most one of `Trace`, `MessageId`, `ExecutionArn`; `MaxResults` (1 to 1
 Output: `Handovers`, oldest first, each with `At`, `SourceArn`, `MessageId`, `PipeArn`, `TargetArn`, `ExecutionArn`,
 `Trace`, `Outcome` (`DELIVERED`, `DUPLICATE`, `FILTERED`, or `FAILED: reason`; empty members are left out); and
 `NextToken` if there is more.
+
+Oldest first means: by their numbers, which they get while their units run. Where units run beside each other (PostgreSQL), one
+with a smaller number may be committed a little later; whoever follows the listing by its tokens can miss it, and finds it by
+asking again from the beginning, or by trace, message or execution.
 """
 
 from typing import Any

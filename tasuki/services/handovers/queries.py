@@ -23,7 +23,7 @@ ALL = _PAGE + "id > ? ORDER BY id LIMIT ?"
 """A page of everything, oldest first."""
 
 OLDEST = "SELECT at FROM handovers ORDER BY id LIMIT 1"
-"""When the oldest row was written: rows are written in the order of time."""
+"""When the oldest row was written: rows are written about in the order of time."""
 
 DELETE_OLD = (
     "DELETE FROM handovers WHERE id IN (SELECT id FROM handovers ORDER BY id LIMIT ? /*pg FOR UPDATE SKIP LOCKED */) "

@@ -1,4 +1,7 @@
-"""The operations of Pipes (botocore `pipes`, 2015-10-07; shapes in PascalCase, tags of the tag operations lower-case)."""
+"""The operations of Pipes (botocore `pipes`, 2015-10-07; shapes in PascalCase, tags of the tag operations lower-case).
+
+What changes a pipe says `tx.alone()` before it writes: no round of it is under way meanwhile, on any node.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,10 +16,10 @@ from tasuki.services.pipes.errors import (
     no_such_pipe,
 )
 from tasuki.services.pipes.model import (
-    MAX_REASON_LENGTH,
     MAX_TAGS,
     Flow,
     Pipe,
+    as_reason,
     check_surroundings,
     compile_flow,
     missing,
@@ -109,6 +112,7 @@ class Api:
             modified=tx.now,
         )
         check_surroundings(tx, self._switchboard, pipe)
+        tx.alone()
         _insert(tx, pipe, compile_flow(pipe))
         return pipe.summary("CREATING")
 
@@ -140,12 +144,14 @@ class Api:
         )
         check_surroundings(tx, self._switchboard, pipe)
         flow = compile_flow(pipe, "SourceParameters.SqsQueueParameters.BatchSize")
+        tx.alone()
         _update(tx, pipe, flow)
         return pipe.summary("UPDATING")
 
     def delete_pipe(self, tx: Tx, request: Request) -> dict[str, Any]:
         """Delete a pipe. Between rounds it holds no message, so none is lost."""
         pipe = _find(tx, request, request.input["Name"])
+        tx.alone()
         tx.run(queries.DELETE, (pipe.id,))
         tx.run(queries.DELETE_FLOW, (pipe.id,))
         return pipe.summary("DELETING") | {"DesiredState": "DELETED"}
@@ -156,7 +162,7 @@ class Api:
         if pipe.current == "RUNNING":
             return pipe.summary()
         problem = missing(tx, self._switchboard, pipe.source, pipe.target, pipe.target_parameters)
-        reason = "" if problem is None else f"{problem[0]}: {problem[1]}"[:MAX_REASON_LENGTH]
+        reason = "" if problem is None else as_reason(f"{problem[0]}: {problem[1]}")
         _set_state(tx, pipe, "RUNNING", "RUNNING" if problem is None else "START_FAILED", reason)
         return replace(pipe, desired="RUNNING", modified=tx.now).summary("STARTING")
 
@@ -292,12 +298,14 @@ def _update(tx: Tx, pipe: Pipe, flow: Flow) -> None:
 
 
 def _set_state(tx: Tx, pipe: Pipe, desired: str, current: str, reason: str) -> None:
+    tx.alone()
     tx.run(queries.SET_STATE, (desired, current, tx.now, pipe.id))
     tx.run(queries.RUN_FLOW, (int(current == "RUNNING"), reason, pipe.id))
     tx.ring("pipes")
 
 
 def _set_tags(tx: Tx, pipe: Pipe, tags: dict[str, str]) -> None:
+    tx.alone()
     if tags.get(TAG) != pipe.tags.get(TAG):
         compile_flow(replace(pipe, tags=tags), "tags")
         tx.run(queries.SET_REVISION, (tx.chance.hex(16), pipe.id))

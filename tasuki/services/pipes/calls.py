@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tasuki.services.pipes import queries
-from tasuki.services.pipes.model import MAX_REASON_LENGTH, Flow
+from tasuki.services.pipes.model import Flow, as_reason
 from tasuki.services.pipes.records import Passenger
 from tasuki.services.switchboard import Ending, Handover, Switchboard
 from tasuki.store.store import Tx
@@ -67,6 +67,7 @@ class CallWatcher:
         if row is None:
             return
         pipe, via, source, target, execution, text = row
+        flow = tx.one(queries.FAILURES, (pipe,))
         tx.run(queries.DROP_CALL, (key,))
         called = [_Called(*one) for one in loads(text)]
         failed, problem = _failed(ending, {one.id for one in called})
@@ -86,21 +87,21 @@ class CallWatcher:
                 for one in called
             ],
         )
-        self._settle(tx, pipe, len(done), len(failed), problem)
+        if flow is not None:
+            before: int = flow[0]
+            _settle(tx, pipe, 0 if done else before + 1, (len(done), len(failed)), problem)
         tx.ring(ROOM)
 
-    def _settle(self, tx: Tx, pipe: int, delivered: int, failed: int, problem: str) -> None:
-        """Count; a call of which nothing succeeded makes the pipe wait, twice as long each time."""
-        row = tx.one(queries.FAILURES, (pipe,))
-        if row is None:
-            return
-        failures = 0 if delivered else row[0] + 1
-        reason, retry_at = "", 0
-        if failed:
-            reason = f"Failed lately at {to_iso(tx.now)}: {problem}"[:MAX_REASON_LENGTH]
-        if failures:
-            retry_at = tx.now + min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 20))
-        tx.run(queries.SETTLE_CALL, (retry_at, failures, reason, delivered, failed, pipe))
+
+def _settle(tx: Tx, pipe: int, failures: int, counts: tuple[int, int], problem: str) -> None:
+    """Count (delivered, failed); a call of which nothing succeeded makes the pipe wait, twice as long each time."""
+    delivered, failed = counts
+    reason, retry_at = "", 0
+    if failed:
+        reason = as_reason(f"Failed lately at {to_iso(tx.now)}: {problem}")
+    if failures:
+        retry_at = tx.now + min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 20))
+    tx.run(queries.SETTLE_CALL, (retry_at, retry_at, failures, reason, delivered, failed, pipe))
 
 
 def _failed(ending: Ending, ids: set[str]) -> tuple[set[str], str]:

@@ -40,6 +40,11 @@ MAX_REASON_LENGTH = 512
 MAX_TAGS = 50
 
 
+def as_reason(text: str) -> str:
+    """Answer a StateReason that every store keeps: bounded, and with a sign for U+0000, which PostgreSQL's texts can't hold."""
+    return text[:MAX_REASON_LENGTH].replace("\0", "\N{SYMBOL FOR NULL}")
+
+
 _COUNTED = ("Name", "Delivered", "Duplicates", "Filtered", "Failed")
 
 

@@ -7,7 +7,8 @@ changing or deleting it, or the node's end, need no drain and no recovery::
     look ─► whose turn is it, and is there something (or is a window over)?
     run  ─► receive (counts as a receive) ─► batches ─► filter ─► template ─► arrays ─► start ─► delete, record
 
-One round serves one pipe, the one that was served longest ago among those with work, with about `RECORDS` messages.
+One round serves one pipe, the one that was served longest ago among those with work, with about `RECORDS` messages. It
+holds the flow's row first, and then what it takes: so a pipe has one round at a time, and several nodes serve several pipes.
 
 When the target refuses a batch, the messages of that batch are *left as received*: their receive count stands, they
 are invisible for the queue's visibility timeout as for any consumer that failed, and after maxReceiveCount the queue
@@ -25,20 +26,20 @@ is too large by itself fails.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tasuki.services.pipes import queries
 from tasuki.services.pipes.calls import is_busy, note_call, watcher_of
-from tasuki.services.pipes.model import MAX_REASON_LENGTH, Flow, Pipe, compile_flow, missing
+from tasuki.services.pipes.model import Flow, Pipe, as_reason, compile_flow, missing
 from tasuki.services.pipes.records import Passenger
 from tasuki.services.room import Poll
 from tasuki.services.switchboard import Caller, Handover, Source, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values import documents
 from tasuki.values.arns import parse_arn
-from tasuki.values.errors import DomainError, MalformedDocument
+from tasuki.values.errors import DomainError, MalformedDocument, StoreError
 from tasuki.values.instant import MINUTE, SECOND, Instant, to_iso
 
 log = logging.getLogger("tasuki.pipes")
@@ -55,7 +56,11 @@ BARREN_PAUSE_MS = SECOND
 HOLD_MS = 10 * SECOND
 """How long a pipe is left alone whose round broke."""
 WIDTH = 4
-"""Rounds that may share a commit."""
+"""Rounds that may share a commit, or run beside each other, where there are as many pipes with work."""
+OTHERS_MS = 50
+"""When to look again at a pipe that another node serves: its round ends soon, and perhaps undone."""
+NOTED = "pipes"
+"""Where a unit notes the turn that it serves."""
 GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
 """Refusals after which there is nothing to try again."""
 CACHED = 2_000
@@ -74,6 +79,8 @@ class Turn(NamedTuple):
     retry_at: Instant
     failures: int
     reason: str
+    served: int
+    """Changes with every round."""
 
 
 @dataclass(slots=True)
@@ -107,7 +114,7 @@ class Pump:
 
     def poll(self) -> Poll:
         """Answer the room's poll."""
-        return Poll("pipes", ("queues", "pipes"), self.look, self.run, WIDTH)
+        return Poll("pipes", ("queues", "pipes"), self.look, self.run, WIDTH, self.failed)
 
     def look(self, tx: Tx) -> Instant | None:
         """Answer when there is work; reads only."""
@@ -121,23 +128,34 @@ class Pump:
         return nearest
 
     def run(self, tx: Tx) -> Instant | None:
-        """Serve the pipe whose turn it is; answer when there is work next."""
+        """Serve the pipe whose turn it is and that no other node serves; answer when there is work next."""
         nearest: Instant | None = None
         for row in tx.all(queries.TURNS):
-            turn = Turn(*row)
-            due, count = self._due(tx, turn)
+            seen = Turn(*row)
+            due, count = self._due(tx, seen)
             if due is not None and due <= tx.now:
-                try:
+                taken = tx.one(queries.TAKE_TURN, (seen.pipe,))
+                turn = Turn(*taken) if taken is not None else None
+                if turn is not None and turn != seen:  # another node served it since
+                    due, count = self._due(tx, turn)
+                if turn is None:
+                    due = tx.now + OTHERS_MS
+                elif due is not None and due <= tx.now:
+                    tx.notes[NOTED] = turn
                     self._serve(tx, turn, count)
-                except Exception:
-                    # Said here, where its name is known: the store runs the group again without it.
-                    log.exception("the round of pipe %s broke; tried again in %s s", turn.pipe, HOLD_MS // SECOND)
-                    self._held[turn.revision] = tx.now + HOLD_MS
-                    raise
-                return tx.now
+                    return tx.now
             if due is not None and (nearest is None or due < nearest):
                 nearest = due
         return nearest
+
+    def failed(self, notes: Mapping[str, Any], now: Instant, why: Exception) -> bool:
+        """Leave a pipe alone for a while whose round broke: the others' turn comes first. Not when the store can't be had."""
+        turn: Turn | None = notes.get(NOTED)
+        if turn is None or isinstance(why, StoreError):
+            return False
+        self._held[turn.revision] = now + HOLD_MS
+        log.error("the round of pipe %s broke; tried again in %s s", turn.pipe, HOLD_MS // SECOND, exc_info=why)
+        return True
 
     # -- whose turn it is -----------------------------------------------------------------------------------
 
@@ -161,6 +179,8 @@ class Pump:
             gone = next_at is None and source.check(tx, turn.source) is not None
             return (tx.now if stale or gone else next_at), 0
         flow = self._flow(tx, turn)
+        if flow is None:
+            return None, 0
         if flow.waits and is_busy(tx, flow):
             return None, 0
         if turn.window_ms == 0 or count >= turn.batch_size or turn.window_from is None:
@@ -171,6 +191,7 @@ class Pump:
 
     def _serve(self, tx: Tx, turn: Turn, count: int) -> None:
         flow = self._flow(tx, turn)
+        assert flow is not None, "who is held has a pipe"
         problem = missing(tx, self._switchboard, flow.source, flow.target, flow.target_parameters)
         if problem is not None:
             self._stop(tx, turn, problem)
@@ -201,12 +222,17 @@ class Pump:
         if done.gone:
             self._stop(tx, turn, ("Target", done.gone))
 
-    def _flow(self, tx: Tx, turn: Turn) -> Flow:
-        """Answer the compiled pipe. A revision is never used twice, so what was compiled for one stays right."""
+    def _flow(self, tx: Tx, turn: Turn) -> Flow | None:
+        """Answer the compiled pipe; None when it was deleted since the turn was seen (a look is no snapshot everywhere).
+
+        A revision is never used twice, so what was compiled for one stays right: also when the unit that did is undone, and
+        when a look that saw the revision finds the definition after it, since from then on nobody sees that revision.
+        """
         flow = self._flows.get(turn.revision)
         if flow is None:
             row = tx.one(queries.BY_ID, (turn.pipe,))
-            assert row is not None, "a flow has a pipe"
+            if row is None:
+                return None
             if len(self._flows) >= CACHED:
                 self._flows.clear()
                 self._held.clear()
@@ -224,7 +250,7 @@ class Pump:
 
     def _stop(self, tx: Tx, turn: Turn, problem: tuple[str, str]) -> None:
         tx.run(queries.SET_CURRENT, ("STOPPED", turn.pipe))
-        reason = f"{problem[0]}: {problem[1]}"[:MAX_REASON_LENGTH]
+        reason = as_reason(f"{problem[0]}: {problem[1]}")
         tx.run(queries.RUN_FLOW, (0, reason, turn.pipe))
         row = tx.one(queries.BY_ID, (turn.pipe,))
         assert row is not None, "a flow has a pipe"
@@ -238,7 +264,7 @@ class Pump:
             moved = done.delivered or done.duplicates
             failures = 0 if moved else turn.failures + 1
             times = f"{failures} times in a row, " if failures > 1 else ""
-            reason = f"Failed {times}lately at {to_iso(tx.now)}: {done.problem}"[:MAX_REASON_LENGTH]
+            reason = as_reason(f"Failed {times}lately at {to_iso(tx.now)}: {done.problem}")
             if failures:
                 retry_at = tx.now + min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 20))
         elif not done.delivered and not done.duplicates:

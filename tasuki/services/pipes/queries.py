@@ -71,11 +71,13 @@ DELETE = "DELETE FROM pipes WHERE id = ?"
 DELETE_FLOW = "DELETE FROM pipe_flows WHERE pipe = ?"
 """Forget its flow."""
 
-TURNS = """
-SELECT pipe, revision, source, batch_size, window_ms, window_from, retry_at, failures, reason
-FROM pipe_flows WHERE running = 1 ORDER BY served
-"""
+_TURN = "SELECT pipe, revision, source, batch_size, window_ms, window_from, retry_at, failures, reason, served FROM pipe_flows"
+
+TURNS = f"{_TURN} WHERE running = 1 ORDER BY served, pipe"
 """The running flows, who was served longest ago first."""
+
+TAKE_TURN = f"{_TURN} WHERE pipe = ? AND running = 1 /*pg FOR UPDATE SKIP LOCKED */"
+"""The flow that is to be served, as it is now; another node's is left to it."""
 
 OPEN_WINDOW = "UPDATE pipe_flows SET window_from = ? WHERE pipe = ?"
 """Open a batching window at the first message seen, or forget it (NULL) when its messages have gone."""
@@ -99,11 +101,11 @@ CALLS = "SELECT count(*) FROM pipe_calls WHERE pipe = ?"
 DROP_CALL = "DELETE FROM pipe_calls WHERE id = ?"
 """A call is over."""
 
-FAILURES = "SELECT failures FROM pipe_flows WHERE pipe = ?"
-"""How many times in a row a flow delivered nothing."""
+FAILURES = "SELECT failures FROM pipe_flows WHERE pipe = ? /*pg FOR UPDATE */"
+"""How many times in a row a flow delivered nothing; held first, as a round holds it before it takes messages."""
 
 SETTLE_CALL = """
-UPDATE pipe_flows SET retry_at = max(retry_at, ?), failures = ?, reason = ?, delivered = delivered + ?, failed = failed + ?
+UPDATE pipe_flows SET retry_at = CASE WHEN retry_at > ? THEN retry_at ELSE ? END, failures = ?, reason = ?, delivered = delivered + ?, failed = failed + ?
 WHERE pipe = ?
 """
 """Close a call."""

@@ -1,6 +1,6 @@
 """The operations of SQS, and those on queues themselves. Those on messages: sending.py, receiving.py, moves.py.
 
-What changes a queue says `tx.alone()` before it writes: no unit that uses the queue runs meanwhile, so each of them sees one
+What changes a queue says so (`shelf.begin_change`) before it writes: no unit that uses the queue runs meanwhile, so each of them sees one
 queue from its beginning to its end.
 """
 
@@ -120,7 +120,7 @@ def create_queue(tx: Tx, request: Request, limits: Limits) -> dict[str, Any]:
         raise QueueDeletedRecently(limits.recreate_wait_s)
     attributes = merge(DEFAULTS, checked)
     _check_dlq(tx, request, name, given, attributes)
-    tx.alone()
+    shelf.begin_change(tx)
     made = tx.one(queries.INSERT_SHELF)
     assert made is not None, "an insert answers its id"
     delay, visibility, retention, wait, size, dlq, receives = columns(attributes)
@@ -170,7 +170,7 @@ def _check_dlq(tx: Tx, request: Request, name: str, given: Mapping[str, str], at
 def delete_queue(tx: Tx, request: Request, limits: Limits) -> dict[str, Any]:
     """DeleteQueue: gone at once; its messages are swept afterwards."""
     queue = queue_of(tx, request)
-    tx.alone()
+    shelf.begin_change(tx)
     tx.run(queries.DELETE_QUEUE, (queue.id,))
     tx.run(queries.ABANDON_SHELF, (queue.shelf,))
     tx.run(queries.DROP_COUNTERS, (queue.shelf,))
@@ -189,7 +189,7 @@ def purge_queue(tx: Tx, request: Request) -> dict[str, Any]:
     *_, purged_at = _details(tx, queue)
     if purged_at is not None and tx.now - purged_at < MINUTE:
         raise PurgeQueueInProgress(queue.name)
-    tx.alone()
+    shelf.begin_change(tx)
     made = tx.one(queries.INSERT_SHELF)
     assert made is not None, "an insert answers its id"
     tx.run(queries.OWN_SHELF, (queue.id, made[0]))
@@ -300,7 +300,7 @@ def _change(tx: Tx, request: Request, queue: Queue, given: Mapping[str, str]) ->
     attributes = merge(current, check_attributes(given))
     _check_dlq(tx, request, queue.name, given, attributes)
     delay, visibility, retention, wait, size, dlq, receives = columns(attributes)
-    tx.alone()
+    shelf.begin_change(tx)
     changed = (tx.now, delay, visibility, retention, wait, size, dlq, receives, dumps(attributes), queue.id)
     tx.run(queries.UPDATE_QUEUE, changed)
     if retention != queue.retention_s:
@@ -339,7 +339,7 @@ def tag_queue(tx: Tx, request: Request) -> dict[str, Any]:
     tags = {**tags, **(request.input.get("Tags") or {})}
     if len(tags) > 50:
         raise InvalidParameterValue(f"Too many tags added for queue {queue.name}.")
-    tx.alone()
+    shelf.begin_change(tx)
     tx.run(queries.UPDATE_TAGS, (dumps(tags), queue.id))
     return {}
 
@@ -349,7 +349,7 @@ def untag_queue(tx: Tx, request: Request) -> dict[str, Any]:
     queue = queue_of(tx, request)
     _, tags, *_ = _details(tx, queue)
     gone = set(request.input.get("TagKeys") or ())
-    tx.alone()
+    shelf.begin_change(tx)
     tx.run(queries.UPDATE_TAGS, (dumps({key: value for key, value in tags.items() if key not in gone}), queue.id))
     return {}
 

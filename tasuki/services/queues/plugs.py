@@ -8,7 +8,7 @@ from typing import Any
 from tasuki.services.queues import queries, settling, shelf
 from tasuki.services.queues.checks import read_outgoing
 from tasuki.services.queues.errors import QueueDoesNotExist, SdkClientException
-from tasuki.services.queues.model import Claimed, Queue, name_in_url, trace_of
+from tasuki.services.queues.model import Claimed, Queue, name_in_arn, name_in_url, trace_of
 from tasuki.services.queues.receiving import IN_FLIGHT_CAP, system_attributes
 from tasuki.services.queues.sending import answer
 from tasuki.services.switchboard import Answer, Caller, Received
@@ -32,13 +32,18 @@ class QueueSource:
         return None if _find(tx, arn) is not None else f"The queue {arn} does not exist."
 
     def peek(self, tx: Tx, arn: str) -> tuple[int, Instant | None]:
-        """Answer (messages receivable now, up to `PEEK_LIMIT`; when the next one after now becomes receivable)."""
-        queue = _find(tx, arn)
-        if queue is None:
+        """Answer (messages receivable now, up to `PEEK_LIMIT`; where there is none, when the next becomes receivable)."""
+        parts = parse_arn(arn)
+        name = name_in_arn(arn, parts.account, parts.region) if parts is not None else None
+        found = shelf.look_at(tx, parts.account, parts.region, name) if parts is not None and name is not None else None
+        if found is None:
             return 0, None
+        queue, nearest = found
+        tx.notes.setdefault(shelf.SEEN, {})[arn] = queue
+        if nearest is None or nearest > tx.now:
+            return 0, nearest
         counted = tx.one(queries.COUNT_RECEIVABLE, (queue.shelf, tx.now, PEEK_LIMIT))
-        later = tx.one(queries.NEAREST_AFTER, (queue.shelf, tx.now))
-        return (counted[0] if counted is not None else 0), (later[0] if later is not None else None)
+        return (counted[0] if counted is not None else 0), None
 
     def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
         """Claim up to `limit` messages of together up to `max_bytes` (one at least, if there is one).
@@ -102,6 +107,10 @@ def record(queue: Queue, message: Claimed) -> dict[str, Any]:
 
 
 def _find(tx: Tx, arn: str) -> Queue | None:
+    """Answer the queue, as this unit saw it already, if it did."""
+    seen: Queue | None = tx.notes.get(shelf.SEEN, {}).get(arn)
+    if seen is not None:
+        return seen
     parts = parse_arn(arn)
     return shelf.find_by_arn(tx, arn, parts.account, parts.region) if parts is not None else None
 

@@ -114,8 +114,6 @@ BODIES = "SELECT id, content FROM message_bodies WHERE id IN (?, ?, ?, ?, ?, ?, 
 DELETE_BODY = "DELETE FROM message_bodies WHERE id = ?"
 # When the shelf's next message becomes receivable: one index entry.
 NEAREST = "SELECT visible_at FROM messages WHERE shelf = ? ORDER BY visible_at LIMIT 1"
-# The first after now (for whoever has taken all there is now).
-NEAREST_AFTER = "SELECT visible_at FROM messages WHERE shelf = ? AND visible_at > ? ORDER BY visible_at LIMIT 1"
 # What a receive may take, first come first served: a prefix of the index. What another unit has in hand is passed over.
 RECEIVABLE = (
     "SELECT sent_at, seq, received, carried, first_received_at, bytes, source, body_id, content FROM messages "

@@ -30,6 +30,8 @@ from tasuki.values.instant import SECOND, Instant
 
 LONGEST_POLL_MS = 20 * SECOND
 """No long poll lasts longer: what becomes visible later than that need not be told to those who wait now."""
+SEEN = "queues.seen"
+"""Where a unit notes the queues that it looked at, by ARN; what changes one forgets them."""
 SCAN_LIMIT = 1_000
 """Expired and dead messages that one receive clears away at most, before it answers with what it has."""
 HELD_MS = 50
@@ -60,6 +62,12 @@ def find_by_arn(tx: Tx, arn: str, account: str, region: str) -> Queue | None:
     name = name_in_arn(arn, account, region)
     row = tx.one(queries.QUEUE, (account, region, name)) if name is not None and "\0" not in name else None
     return Queue(*row) if row is not None else None
+
+
+def begin_change(tx: Tx) -> None:
+    """See to it that nobody uses queues while this unit changes one, itself included."""
+    tx.alone()
+    tx.notes.pop(SEEN, None)
 
 
 # -- in -----------------------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ class StubQueue:
         taken: list[Received] = []
         size = 0
         for id_, body, count in tx.all(
-            "SELECT id, body, receives FROM stub_messages WHERE visible_at <= ? ORDER BY id LIMIT ?", (tx.now, limit)
+            "SELECT id, body, receives FROM stub_messages WHERE visible_at <= ? ORDER BY id LIMIT ? "
+            "/*pg FOR UPDATE SKIP LOCKED */",
+            (tx.now, limit),
         ):
             if count >= self.max_receives:
                 tx.run("DELETE FROM stub_messages WHERE id = ?", (id_,))
