@@ -34,6 +34,7 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (4, others.run_task),
     (3, others.stop_task),
     (2, others.lose_task),
+    (1, others.lose_host),
     (5, others.create_pipe),
     (4, others.change_pipe),
     (2, rushes.starts),

@@ -7,6 +7,7 @@ from tasuki.testing.simulation import queries
 from tasuki.testing.simulation.actions_machines import ROLE
 from tasuki.testing.simulation.actions_queues import PIPED
 from tasuki.testing.simulation.faults import Crash
+from tasuki.testing.simulation.hosts import LOST_MS
 from tasuki.testing.simulation.moody import IMAGES
 from tasuki.testing.simulation.world import World
 from tasuki.values.errors import StoreError
@@ -69,16 +70,43 @@ def stop_task(world: World) -> str:
 
 
 def lose_task(world: World) -> str:
-    """The host loses a task that runs."""
-    alive = world.runner.alive()
-    if not alive or world.weather.calm:
+    """A host loses a task that runs."""
+    running = [(host, key) for host in world.hosts for key in host.runner.alive()]
+    if not running or world.weather.calm:
         return "lose a task: none"
     world.weather.counts["task lost by its host"] += 1
-    world.runner.lose(world.chance.choice(alive))
-    first = world.nodes[0]
-    if first is not None:
-        first.hear(["tasks"])
+    host, key = world.chance.choice(running)
+    host.runner.lose(key)
+    node = world.nodes[host.number]
+    if node is not None:
+        node.hear(["tasks"])
     return "lose a task"
+
+
+def lose_host(world: World) -> str:
+    """A host falls silent, and all that ran there ends; the other nodes give it up, and it comes back."""
+    if len(world.hosts) < 2 or world.weather.calm:
+        return "lose a host: none"
+    world.weather.counts["host lost"] += 1
+    host = world.chance.choice(world.hosts)
+    node = world.nodes[host.number]
+    if node is not None:
+        world.bury(node)
+    host.gone = True
+    for key in host.runner.alive():
+        host.runner.lose(key)
+    world.advance(LOST_MS)
+    while True:
+        survivor = world.node()
+        try:
+            host.give_up(survivor)
+            break
+        except Crash:
+            world.bury(survivor)
+        except StoreError:
+            continue
+    host.gone = False
+    return f"lose host {host.name}"
 
 
 # -- pipes ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from tasuki.testing.simulation.world import Violation, World
 
 def no_task_runs_twice(world: World) -> None:
     """Of the attempts of a task at most one ever began."""
-    began = Counter(launch.key.task for launch in world.runner.started)
+    began = Counter(launch.key.task for launch in world.started)
     twice = [task for task, count in began.items() if count > 1]
     if twice:
         raise Violation("no task runs twice", f"tasks that began more than once: {twice[:3]}")
@@ -17,7 +17,7 @@ def no_task_runs_twice(world: World) -> None:
 def running_tasks_are_known(world: World) -> None:
     """What runs is a task that has not stopped, by its present attempt; what says that it runs, does."""
     rows = world.look(lambda tx: tx.all(queries.TASKS))
-    alive = set(world.runner.alive())
+    alive = set(world.alive)
     known = {(row[0], row[1]) for row in rows if row[3] is None}
     strays = [key for key in alive if tuple(key) not in known]
     if strays:
@@ -30,6 +30,6 @@ def running_tasks_are_known(world: World) -> None:
 def every_task_that_began_ended(world: World) -> None:
     """At the end: everything that ever began has stopped, in the runner and in the house."""
     open_tasks = [row[0] for row in world.look(lambda tx: tx.all(queries.TASKS)) if row[3] is None]
-    alive = world.runner.alive()
+    alive = world.alive
     if open_tasks or alive:
         raise Violation("every task that began ended", f"open tasks {open_tasks[:3]}, running attempts {alive[:3]}")

@@ -41,4 +41,4 @@ class MoodyRunner(ScriptedRunner):
 
     def alive(self) -> list[Key]:
         """Answer the attempts that run now, the oldest first."""
-        return [key for key, play in self._plays.items() if play.ended is None]
+        return [key for key, play in self._plays.items() if play.ended is None and not play.lost]

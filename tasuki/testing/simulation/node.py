@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasuki.runtime.loop import LONGEST_NAP_S, Duty
+from tasuki.services.tasks.setting import Here
 from tasuki.testing.clock import ManualClock
 from tasuki.testing.house import Builder, DutyBuilder, House
 from tasuki.testing.simulation.faults import FaultyStore, Weather
@@ -51,7 +52,7 @@ class _Served:
 
 
 class Node(House):
-    """A node's life, from its birth to its crash."""
+    """A node's life, from its birth to its crash. `here` says who it is, among several."""
 
     def __init__(
         self,
@@ -64,12 +65,14 @@ class Node(House):
         weather: Weather,
         store: Any,
         loop: asyncio.AbstractEventLoop,
+        here: Here | None,
     ) -> None:
         super().__init__(*builders, duties=duties, config=config, seed=seed, clock=clock, store=store, loop=loop)
         self._weather = weather
         self._served = [_Served(duty, clock.now()) for duty in self.duties]
         self._order = random.Random(seed)  # noqa: S311 - repeatable
         self.rounds = 0
+        self.here = here
 
     @property
     def faulty(self) -> FaultyStore:

@@ -9,7 +9,8 @@ import hashlib
 import logging
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,10 +23,11 @@ from tasuki.testing.house import House
 from tasuki.testing.simulation.census import Census, Standing
 from tasuki.testing.simulation.faults import Crash, FaultyStore, Rates, Weather
 from tasuki.testing.simulation.grounds import GroundMaker
+from tasuki.testing.simulation.hosts import MEMORY_MIB, Host
 from tasuki.testing.simulation.moody import IMAGES, MoodyRunner
 from tasuki.testing.simulation.node import NeverAtRest, Node
 from tasuki.testing.simulation.told import Told
-from tasuki.values.attempts import Launch
+from tasuki.values.attempts import Key, Launch
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config, Image
 from tasuki.values.errors import DomainError, StoreError
@@ -81,7 +83,7 @@ class World:
         self.census = Census()
         self.counted: list[Standing] | None = None
         """The census that is shared just now."""
-        self.runner = MoodyRunner(self.clock, self.weather, self._launched)
+        self.hosts = [Host(number, MoodyRunner(self.clock, self.weather, self._launched)) for number in range(nodes)]
         self.last: deque[str] = deque(maxlen=LAST_ACTIONS)
         self.fired: deque[tuple[str, str]] = deque(maxlen=40)
         """Timers that were fired lately."""
@@ -98,7 +100,8 @@ class World:
         self._lives = 0
         self._ground = ground(self.clock)
         images = {name: Image(name, Path(f"/images/{name}"), ("run",)) for name in IMAGES}
-        self._config = Config(data=Path(), dev=True, memory_mib=600, images=images, quotas=QUOTAS)
+        shared = "postgresql://simulated/" if nodes > 1 else None  # tells the rooms that there may be several nodes
+        self._config = Config(data=Path(), dev=True, memory_mib=MEMORY_MIB, images=images, quotas=QUOTAS, store=shared)
         self._ear = _Ear(self.complaints)
         logging.getLogger("tasuki").addHandler(self._ear)
         self.nodes: list[Node | None] = [None] * nodes
@@ -110,6 +113,8 @@ class World:
     def _bear(self, number: int) -> Node:
         self._lives += 1
         seed = self.seed * 1_000_003 + self._lives
+        host = self.hosts[number]
+        here = host.here(several=len(self.hosts) > 1)
 
         def store(house: House) -> Store:
             inner = self._ground.open(Chance.seeded(f"store {seed}"))
@@ -119,23 +124,39 @@ class World:
         def attendant(house: House) -> Attendant:
             return Attendant(
                 store=house.store,
-                runner=self.runner,
+                runner=host.runner,
                 bell=house.bell,
                 config=house.config,
                 switchboard=house.switchboard,
                 clock=house.clock,
+                here=here,
             )
 
-        return Node(
+        node = Node(
             ROOMS,
-            (attendant,) if number == 0 else (),  # one host: the runner is the first node's
+            (attendant,),
             config=self._config,
             seed=seed,
             clock=self.clock,
             weather=self.weather,
             store=store,
             loop=self.loop,
+            here=here,
         )
+        if here is not None:
+            with self.fair():
+                host.join(node, here)
+        return node
+
+    @contextmanager
+    def fair(self) -> Iterator[None]:
+        """For what the simulation itself does: no fault meanwhile."""
+        before = self.weather.calm
+        self.weather.calm = True
+        try:
+            yield
+        finally:
+            self.weather.calm = before
 
     def _heard(self, rings: Any, fired: Any) -> None:
         self.fired.extend(fired)
@@ -159,9 +180,9 @@ class World:
         return living[0] if len(living) == 1 else self.chance.choice(living)
 
     def revive(self) -> None:
-        """Have every dead node start again on what the store holds."""
+        """Have every dead node start again on what the store holds, unless its host is gone."""
         for number, node in enumerate(self.nodes):
-            if node is None:
+            if node is None and not self.hosts[number].gone:
                 self.nodes[number] = self._bear(number)
 
     def bury(self, node: Node) -> None:
@@ -172,6 +193,16 @@ class World:
         self.units += node.faulty.units
         self.nodes[self.nodes.index(node)] = None
         node.die()
+
+    @property
+    def started(self) -> list[Launch]:
+        """Everything that ever began, on any host."""
+        return [launch for host in self.hosts for launch in host.runner.started]
+
+    @property
+    def alive(self) -> list[Key]:
+        """The attempts that run now, on any host."""
+        return [key for host in self.hosts for key in host.runner.alive()]
 
     # -- clients ----------------------------------------------------------------------------------------------
 
@@ -231,11 +262,8 @@ class World:
     def look(self, unit: Unit[T]) -> T:
         """Read for an invariant: past the weather, from the store itself."""
         node = self.node()
-        calm, self.weather.calm = self.weather.calm, True
-        try:
+        with self.fair():
             return node.look(unit)
-        finally:
-            self.weather.calm = calm
 
     # -- time -------------------------------------------------------------------------------------------------
 
@@ -243,6 +271,9 @@ class World:
         """Let the nodes do what there is to do now (`some`: each perhaps); answer the next instant anybody named."""
         nearest: Instant | None = None
         order = [one for one in self.nodes if one is not None]
+        with self.fair():
+            for node in order:
+                self.hosts[self.nodes.index(node)].be_seen(node, node.here)
         self.chance.shuffle(order)
         if some:
             order = [node for node in order if self.chance.random() >= 0.3]
@@ -273,7 +304,8 @@ class World:
             self.revive()
             before = self._rounds()
             nearest = self.pump()
-            if self._rounds() == before and None not in self.nodes:
+            dead = [one for one, host in zip(self.nodes, self.hosts, strict=True) if one is None and not host.gone]
+            if self._rounds() == before and not dead:
                 return nearest
 
     def _rounds(self) -> tuple[int, ...]:
