@@ -358,11 +358,10 @@ def test_all_nodes_take_the_same_owners_key(town: Town) -> None:
 
 def test_states_as_listed(town: Town) -> None:
     town.house.unit(lambda tx: nodes.leave(tx, town.nodes["b"].here))
-    listing = town.house.switchboard.house["ListNodes"]
-    request: Any = None
+    listing: Any = town.house.switchboard.house["ListNodes"].run
 
     def states() -> list[tuple[str, str]]:
-        return [(one["Id"], one["State"]) for one in town.house.unit(lambda tx: listing.run(tx, request))["Nodes"]]
+        return [(one["Id"], one["State"]) for one in town.house.unit(lambda tx: listing(tx, None))["Nodes"]]
 
     assert states() == [("a", "UP"), ("b", "STOPPED")]
     town.house.advance(seconds=31)
