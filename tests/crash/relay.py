@@ -204,8 +204,8 @@ class Relay:
         for started in self.data.glob("node-*/tasks/*/*/started"):
             facts = started.with_name("facts")
             over = facts.exists() and json.loads(facts.read_text() or "{}").get("phase") == "ended"
-            pid = json.loads(started.read_text())["pid"]
-            if not over and Path(f"/proc/{pid}").exists():
+            pid = json.loads(started.read_text()).get("pid")  # a tombstone has none
+            if pid and not over and Path(f"/proc/{pid}").exists():
                 found.append(pid)
         return found
 
