@@ -5,7 +5,7 @@ question mark goes to the driver or to the server (`sslmode=require`). A passwor
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from tasuki.values.errors import ConfigError
@@ -24,7 +24,7 @@ _ENCODED = (
 class Address:
     """A store's address, taken apart. `shown` has no password in it; `settings` are given to the server in place of ours."""
 
-    dsn: str
+    dsn: str = field(repr=False)
     schema: str
     shown: str
     database: str

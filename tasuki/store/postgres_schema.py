@@ -32,7 +32,7 @@ async def prepare(connection: "asyncpg.Connection[Any]", address: Address) -> No
     number = connection.get_server_version()
     if number.major < OLDEST_SERVER // 10_000:
         raise StoreError(
-            f"{address.shown} is PostgreSQL {number.major}.{number.minor}; Tasuki needs PostgreSQL 13 or newer."
+            f"{address.shown} is PostgreSQL {connection.get_settings().server_version}; Tasuki needs PostgreSQL 13 or newer."
         )
     if await connection.fetchval("SELECT pg_is_in_recovery()"):
         raise StoreError(f"{address.shown} is a standby, which only reads; name the primary server.")
@@ -42,15 +42,16 @@ async def prepare(connection: "asyncpg.Connection[Any]", address: Address) -> No
     )
     try:
         await _prepare(connection, address)
-    except asyncpg.InsufficientPrivilegeError as bad:
+    except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidSchemaNameError) as bad:
         raise StoreError(
             f"The user of {address.shown} may not do this: {bad}. Give it the rights: "
             f"GRANT CREATE ON DATABASE {address.database} TO the user (or make it the owner of schema {address.schema})."
         ) from None
     finally:
-        await connection.execute(
-            "SELECT pg_advisory_unlock(hashtext('tasuki migrations'), hashtext($1))", address.schema
-        )
+        if not connection.is_closed():
+            await connection.execute(
+                "SELECT pg_advisory_unlock(hashtext('tasuki migrations'), hashtext($1))", address.schema
+            )
 
 
 def session_name(address: Address) -> str:
