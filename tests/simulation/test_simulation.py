@@ -11,6 +11,7 @@ import pytest
 
 from tasuki.testing.simulation import command, grounds, simulate
 from tasuki.testing.simulation.campaign import plan_of, play, report, shortest
+from tasuki.testing.simulation.faults import Rates
 from tasuki.testing.simulation.simulation import Plan
 from tests.simulation.planted import skipped
 
@@ -37,8 +38,12 @@ def test_no_promise_breaks_on_a_fresh_seed() -> None:
 
 
 def test_no_promise_breaks_on_a_file(tmp_path: Path) -> None:
-    summary = play(plan_of(seed, grounds.file(tmp_path / f"{seed}.db")) for seed in (1, 2))
+    """Its disk is really full now and then."""
+    full = Rates(full=0.02)
+    plans = (Plan(seed, 120, rates=full, ground=grounds.file(tmp_path / f"{seed}.db", fills=True)) for seed in (1, 2))
+    summary = play(plans)
     assert not summary.failed, report(summary.failed[0], "file")
+    assert summary.faults["disk full"]
 
 
 def test_the_same_seed_is_the_same_run(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def _ground(store: str, folder: Path) -> GroundMaker:
     numbers = itertools.count()
 
     def fresh(clock: ManualClock) -> Ground:
-        return grounds.SqliteGround(clock, folder / f"run{next(numbers)}.db")
+        return grounds.SqliteGround(clock, folder / f"run{next(numbers)}.db", fills=True)
 
     return fresh
 

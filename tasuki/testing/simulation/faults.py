@@ -171,7 +171,9 @@ class FaultyStore:
         weather: Weather,
         heard: Callable[[Sequence[str], Sequence[tuple[str, str]]], None],
         tamper: Callable[[Tx], Tx] | None = None,
+        fill: Callable[[bool], None] | None = None,
     ) -> None:
+        self._fill = fill
         self._inner, self._weather, self._heard, self._tamper = inner, weather, heard, tamper
         self.dead = False
         self.units = 0
@@ -200,11 +202,15 @@ class FaultyStore:
                 raise Undone("crash")
             if fault == "again" and runs == 1:
                 raise Conflict
-            if fault in {"gone", "full"}:
+            if fault in {"gone", "full"} and not fills:
                 raise Undone(fault)
             return answer
 
+        fill = self._fill
+        fills = fill is not None and fault == "full"
         try:
+            if fill is not None:
+                fill(fills)
             try:
                 answer = await self._inner.write(watched)
             except Conflict:

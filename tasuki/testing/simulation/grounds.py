@@ -18,6 +18,8 @@ class Ground(Protocol):
 
     together: bool
     """Whether nodes work at the same time, instead of in turns."""
+    fill: Callable[[bool], None] | None
+    """Fill the disk under the store, or free it again; None where a full disk must be pretended."""
 
     def open(self, chance: Chance) -> Store:
         """Open the store for a node that is born; the node closes it when it dies. All see the same data."""
@@ -31,11 +33,15 @@ GroundMaker: TypeAlias = Callable[[ManualClock], Ground]
 
 
 class SqliteGround:
-    """One SQLite store, in memory or in a file, whose nodes take turns: each sees it as its own."""
+    """One SQLite store, in memory or in a file, whose nodes take turns: each sees it as its own.
+
+    `fills`: a full disk is a real one, whose units fail in the middle, as far as they need another page at all.
+    """
 
     together = False
 
-    def __init__(self, clock: ManualClock, path: Path | None = None) -> None:
+    def __init__(self, clock: ManualClock, path: Path | None = None, *, fills: bool = False) -> None:
+        self.fill: Callable[[bool], None] | None = self._fill if fills else None
         chance = Chance.seeded(0)
         self._shared = _Steered(chance)
         self._store = SqliteStore(path, clock=clock, real_clock=clock, chance=Chance(self._shared))
@@ -43,6 +49,9 @@ class SqliteGround:
     def open(self, chance: Chance) -> Store:
         """See `Ground`."""
         return _Share(self._store, self._shared, chance)
+
+    def _fill(self, full: bool) -> None:
+        self._store.limit_pages(1 if full else None)  # not below what it has: SQLite sees to that
 
     def close(self) -> None:
         """See `Ground`."""
@@ -93,6 +102,6 @@ def memory(clock: ManualClock) -> Ground:
     return SqliteGround(clock)
 
 
-def file(path: Path) -> GroundMaker:
+def file(path: Path, *, fills: bool = False) -> GroundMaker:
     """SQLite in a file that is not there yet."""
-    return lambda clock: SqliteGround(clock, path)
+    return lambda clock: SqliteGround(clock, path, fills=fills)

@@ -7,6 +7,7 @@ the same list of actions, and not always the same run.
 import asyncio
 import itertools
 import os
+from collections.abc import Callable
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
@@ -26,6 +27,7 @@ class PostgresGround:
     """A fresh schema in the database of a URL. The nodes work at the same time, and meet each other there."""
 
     together = True
+    fill: Callable[[bool], None] | None = None
 
     def __init__(self, clock: ManualClock, url: str) -> None:
         self._clock = clock

@@ -119,7 +119,7 @@ class World:
         def store(house: House) -> Store:
             inner = self._ground.open(Chance.seeded(f"store {seed}"))
             del house
-            return FaultyStore(inner, self.weather, self._heard, self._tamper)
+            return FaultyStore(inner, self.weather, self._heard, self._tamper, self._ground.fill)
 
         def attendant(house: House) -> Attendant:
             return Attendant(
