@@ -1,0 +1,217 @@
+"""Pipes that several nodes serve on one PostgreSQL: each message is handed over once, whoever takes it, and what a round costs."""
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from tasuki.services.pipes import polls
+from tasuki.services.switchboard import Caller
+from tasuki.store.store import Tx
+from tasuki.testing import ManualClock
+from tasuki.values.errors import DomainError, StoreError
+from tests.services.queues.conftest import ARN
+from tests.services.queues.nodes import BASE, Node, nodes
+
+URL = f"{BASE}/000000000000/"
+ROLE = "arn:aws:iam::000000000000:role/x"
+MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:m"
+GIVEN = "CREATE TABLE given (execution TEXT NOT NULL, payload TEXT NOT NULL)"
+GIVE = "INSERT INTO given (execution, payload) VALUES (?, ?)"
+ALL_GIVEN = "SELECT execution, payload FROM given"
+HANDOVERS = "SELECT source_id, outcome FROM handovers"
+FLOWS = "SELECT sum(delivered), sum(failed) FROM pipe_flows"
+Scene = Callable[[list[Node], ManualClock], Coroutine[Any, Any, None]]
+
+
+class Refused(DomainError):
+    code = "ExecutionLimitExceeded"
+
+
+class Machine:
+    """A machine that writes down what it is given; it refuses now and then, or breaks, when told to."""
+
+    def __init__(self) -> None:
+        self.refuses = 0
+        self.breaks: BaseException | None = None
+
+    def check(self, _tx: Tx, _arn: str, _parameters: dict[str, Any]) -> str | None:
+        return None
+
+    def waits(self, _tx: Tx, _arn: str) -> bool | None:
+        return False
+
+    def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, _caller: Caller) -> str:
+        if self.breaks is not None:
+            raise self.breaks
+        self.refuses -= 1
+        if self.refuses >= 0 and self.refuses % 3 == 0:
+            raise Refused("not now")
+        execution = f"{arn.replace(':stateMachine:', ':execution:')}:{name or tx.chance.uuid()}"
+        tx.run(GIVE, (execution, payload))
+        return execution
+
+
+def play(url: str, scene: Scene, machine: Machine, count: int = 2) -> None:
+    """Play a scene with so many nodes, two queues, and a pipe from each."""
+
+    async def run() -> None:
+        async with nodes(url, count, target=machine) as (house, clock):
+            await house[0].store.write(lambda tx: tx.run(GIVEN))
+            for queue in ("a", "b"):
+                await house[0].call("CreateQueue", QueueName=queue)
+            await scene(house, clock)
+
+    asyncio.run(run())
+
+
+async def pipe(node: Node, name: str, queue: str, batch: int = 10) -> None:
+    await node.call(
+        "CreatePipe",
+        "pipes",
+        Name=name,
+        Source=ARN + queue,
+        Target=MACHINE,
+        RoleArn=ROLE,
+        SourceParameters={"SqsQueueParameters": {"BatchSize": batch}},
+        TargetParameters={"StepFunctionStateMachineParameters": {"InvocationType": "FIRE_AND_FORGET"}},
+    )
+
+
+async def send(node: Node, queue: str, times: int) -> list[str]:
+    ids: list[str] = []
+    for _ in range(times):
+        entries = [{"Id": str(at), "MessageBody": "x"} for at in range(10)]
+        sent = await node.call("SendMessageBatch", QueueUrl=URL + queue, Entries=entries)
+        ids += [one["MessageId"] for one in sent["Successful"]]
+    return ids
+
+
+async def given(node: Node) -> list[str]:
+    """Answer the messages that the machine was given, each as often as it was."""
+    rows = await node.store.read(lambda tx: tx.all(ALL_GIVEN))
+    return sorted(record["messageId"] for _, payload in rows for record in json.loads(payload))
+
+
+def test_each_message_is_handed_over_once_though_everybody_pumps(postgres_url: str) -> None:
+    machine = Machine()
+
+    async def scene(house: list[Node], clock: ManualClock) -> None:
+        for name, queue in (("p", "a"), ("r", "a"), ("s", "b")):  # two of them compete for one queue
+            await pipe(house[0], name, queue)
+        machine.refuses = 20
+
+        async def pump(node: Node, rounds: int) -> None:
+            for _ in range(rounds):
+                due = await node.round("pipes")
+                assert due is None or due <= clock.now() + polls.LONGEST_BACKOFF_MS
+
+        async def change(node: Node) -> None:
+            for operation in ("StopPipe", "StartPipe", "TagResource", "StopPipe", "StartPipe"):
+                more = {"resourceArn": ARN.replace(":sqs:", ":pipes:") + "pipe/p", "tags": {"a": "b"}}
+                await node.call(operation, "pipes", **(more if operation == "TagResource" else {"Name": "p"}))
+
+        sent = await asyncio.gather(
+            *(send(house[at % 2], queue, 5) for at, queue in enumerate("abab")),
+            *(pump(house[at % 2], 12) for at in range(4)),
+            change(house[1]),
+        )
+        ids = sorted(one for some in sent if some is not None for one in some)
+        for _ in range(40):  # refused ones come back
+            clock.set(clock.now() + 15_000)
+            await asyncio.gather(*(node.round("pipes") for node in house))
+        assert await given(house[0]) == ids
+        for queue in ("a", "b"):
+            counted, is_conserved = await house[0].counters(queue)
+            assert is_conserved
+            assert (counted.sent, counted.deleted) == (100, 100)
+        told = await house[0].store.read(lambda tx: tx.all(HANDOVERS))
+        assert sorted(row[0] for row in told if row[1] == "DELIVERED") == ids
+        (flows,) = await house[0].store.read(lambda tx: tx.all(FLOWS))
+        assert flows == (200, sum(row[1].startswith("FAILED") for row in told))
+        assert flows[1] > 0
+        units = sum(node.store.counters.units for node in house)
+        alone = 3 + 5 + 2  # definitions begin again, alone
+        assert sum(node.store.counters.replays for node in house) <= alone + units // 50
+
+    play(postgres_url, scene, machine)
+
+
+def test_a_pipe_that_another_node_serves_is_left_to_it(postgres_url: str) -> None:
+    async def scene(house: list[Node], clock: ManualClock) -> None:
+        await pipe(house[0], "p", "a")
+        await send(house[0], "a", 1)
+        is_held, is_over = asyncio.Event(), asyncio.Event()
+
+        def serves_and_gives_up(tx: Tx) -> None:
+            house[0].polls["pipes"].run(tx)
+            is_held.set()
+            while not is_over.is_set():
+                tx.one("SELECT 1")
+            raise Refused("undone")
+
+        holder = asyncio.create_task(house[0].store.write(serves_and_gives_up))
+        await is_held.wait()
+        assert await house[1].round("pipes") == clock.now() + polls.OTHERS_MS
+        await pipe_from_b(house[1])
+        is_over.set()
+        with pytest.raises(Refused):
+            await holder
+        assert await given(house[1]) == []
+        assert await house[1].round("pipes") == clock.now()
+        assert len(await given(house[1])) == 10
+
+    async def pipe_from_b(node: Node) -> None:
+        """What the other node does not hold goes on meanwhile."""
+        await send(node, "b", 1)
+        counted, _ = await node.counters("b")
+        assert counted.sent == 10
+
+    play(postgres_url, scene, Machine())
+
+
+def test_a_round_that_breaks_is_left_alone_but_not_one_that_the_store_could_not_do(postgres_url: str) -> None:
+    machine = Machine()
+
+    async def scene(house: list[Node], clock: ManualClock) -> None:
+        await pipe(house[0], "p", "a")
+        await send(house[0], "a", 1)
+        poll = house[0].polls["pipes"]
+        assert poll.failed is not None
+        notes: dict[str, Any] = {}
+
+        def unit(tx: Tx) -> None:
+            tx.notes = notes
+            poll.run(tx)
+
+        for why, is_heeded in ((StoreError("gone"), False), (RuntimeError("ours"), True)):
+            machine.breaks = why
+            with pytest.raises(type(why)):
+                await house[0].store.write(unit)
+            assert poll.failed(notes, clock.now(), why) is is_heeded
+            due = await house[0].store.look(poll.look)
+            assert due == clock.now() + (polls.HOLD_MS if is_heeded else 0)
+        assert poll.failed({}, clock.now(), RuntimeError("no round")) is False
+
+    play(postgres_url, scene, machine)
+
+
+def test_what_a_round_costs(postgres_url: str) -> None:
+    """In statements, the machine's own beside (here one for an execution); BEGIN, the house lock and COMMIT come on top."""
+
+    async def scene(house: list[Node], _clock: ManualClock) -> None:
+        (node,) = house
+        await pipe(node, "p", "a")
+        for _ in range(20):  # each stripe's first receive counts what is in flight
+            await send(node, "a", 1)
+            await asyncio.gather(*(node.round("pipes") for _ in range(16)))
+        await send(node, "a", 1)
+        before = len(await given(node))
+        cost = await node.statements(lambda: node.round("pipes"))
+        assert len(await given(node)) == before + 10
+        assert cost == 12 + 1
+        assert await node.statements(lambda: node.round("pipes")) == 2  # the turns, and a look at the queue
+
+    play(postgres_url, scene, Machine(), count=1)
