@@ -166,8 +166,8 @@ class ProcessRunner:
     def kept(self) -> list[Key]:
         """Answer the tasks that have a folder, with their latest attempts."""
         found = []
-        for folder in self.folder.iterdir():
-            attempts = [int(one.name) for one in folder.iterdir() if one.name.isdigit()] if folder.is_dir() else []
+        for folder in (one for one in self.folder.iterdir() if one.is_dir() and not one.name.startswith(".")):
+            attempts = [int(one.name) for one in folder.iterdir() if one.name.isdigit()]
             if attempts:
                 found.append(Key(folder.name, max(attempts)))
         return found

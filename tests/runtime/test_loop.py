@@ -14,6 +14,7 @@ from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Tx
 from tasuki.testing import ManualClock
 from tasuki.values.chance import Chance
+from tasuki.values.errors import StoreError
 from tasuki.values.instant import HOUR, SECOND, Instant
 
 
@@ -82,6 +83,43 @@ def test_a_machine_that_slept_looks_at_its_clock_soon(monkeypatch: pytest.Monkey
         return duty.looks
 
     assert asyncio.run(play()) == 2
+
+
+class Waiter:
+    """A duty whose store is away for two rounds."""
+
+    name, topics = "waiter", ("work",)
+
+    def __init__(self, bell: Bell) -> None:
+        self.bell, self.rounds, self.done = bell, 0, asyncio.Event()
+
+    async def round(self) -> Instant | None:
+        self.rounds += 1
+        if self.rounds <= 2:
+            asyncio.get_running_loop().call_later(0.02, self.bell.ring, "clock")
+            raise StoreError("the database is away")
+        self.done.set()
+        return None
+
+
+def test_a_duty_whose_store_is_away_says_so_once_and_wakes_when_it_rings(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loop, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(loop, "LONGEST_PAUSE_S", 600.0)
+
+    async def play() -> None:
+        bell = Bell()
+        duty = Waiter(bell)
+        serving = asyncio.create_task(loop.Loop([duty], bell, ManualClock()).serve())
+        await asyncio.wait_for(duty.done.wait(), 20)
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(play())
+    assert [record.getMessage() for record in caplog.records] == ["waiter waits for the store: the database is away"]
+    assert caplog.records[0].exc_info is None
 
 
 def test_timers_whose_handler_fails_hold_up_no_others(caplog: pytest.LogCaptureFixture) -> None:

@@ -364,6 +364,20 @@ def test_a_node_killed_with_its_task_the_retry_runs_it_elsewhere_and_never_two_a
         fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nothing of any task is left
 
 
+def test_what_went_elsewhere_while_a_node_was_away_is_cleaned_away(tmp_path: Path, postgres_url: str) -> None:
+    async def play() -> None:
+        a = Node(tmp_path / "a", postgres_url)
+        left = a.folder / "tasks" / ("0" * 32) / "1"
+        left.mkdir(parents=True)
+        (left / "launch.json").write_text("{}")
+        await a.begin()
+        assert not left.parent.exists()
+        assert (a.folder / "tasks" / ".shim").exists(), "what is no task's stays"
+        await closed(a)
+
+    asyncio.run(play())
+
+
 def test_join_leave_and_be_spoken_of(tmp_path: Path, postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         a, b = pair(tmp_path, postgres_url)

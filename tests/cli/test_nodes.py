@@ -1,0 +1,87 @@
+"""`nodes`, and a node among others: as a user sees it who starts two on one database."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tasuki.cli.own_node import OwnNode, free_port
+from tests.cli.conftest import Command, decoded, run
+
+pytestmark = pytest.mark.clients
+
+IMAGE = '[node]\nmemory = "100MiB"\n\n[images.talks]\nfolder = "."\ncommand = ["sh", "-c", "echo from here"]\n'
+Maker = Callable[..., OwnNode]
+
+
+@pytest.fixture
+def make(tmp_path: Path, postgres_url: str) -> Iterator[Maker]:
+    """Make a node on the test's database, in a folder of its own."""
+    made: list[OwnNode] = []
+
+    def node(name: str, *, dev: bool = True) -> OwnNode:
+        data = tmp_path / name
+        data.mkdir(mode=0o700, exist_ok=True)
+        (data / "tasuki.toml").write_text(IMAGE)
+        (data / "tasuki.toml").chmod(0o600)
+        made.append(OwnNode(data, dev=dev, options=("--store", postgres_url)))
+        return made[-1]
+
+    yield node
+    for one in made:
+        one.stop()
+
+
+def refused(node: OwnNode, url: str, *words: str) -> str:
+    """Start a node that is not let in; answer why."""
+    command = [sys.executable, "-m", "tasuki.cli.main", "up", "--data", str(node.data), "--port", str(free_port())]
+    done = subprocess.run([*command, "--store", url, *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_the_one_node_of_a_file(tasuki: Command, node: OwnNode) -> None:
+    (row,) = decoded(tasuki("nodes", "--json"))
+    assert (row["node"], row["url"], row["state"], row["seen"]) == ("here", node.url, "UP", None)
+
+
+def test_nodes_are_listed_by_any_of_them_and_a_log_is_said_to_be_elsewhere(make: Maker) -> None:
+    a, b = make("a"), make("b")
+    a.start()
+    ecs = a.reach.client("ecs")
+    ecs.register_task_definition(family="talks", containerDefinitions=[{"name": "m", "image": "talks", "memory": 32}])
+    arn = ecs.run_task(taskDefinition="talks")["tasks"][0]["taskArn"]
+    ecs.get_waiter("tasks_stopped").wait(tasks=[arn], WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    b.start()
+    first = (a.data / "node_id").read_text().strip()
+    rows = decoded(run("nodes", "--data", str(b.data), "--json"))
+    assert [(row["node"], row["url"], row["state"]) for row in rows] == [
+        (first, a.url, "UP"),
+        ((b.data / "node_id").read_text().strip(), b.url, "UP"),
+    ]
+    identity = arn.rpartition("/")[2]
+    assert run("logs", identity, "--data", str(a.data)).stdout == "from here\n"
+    elsewhere = run("logs", identity, "--data", str(b.data))
+    assert elsewhere.returncode != 0
+    assert f"runs on node {first} ({a.url}), and its log files are there" in elsewhere.stderr
+    assert a.stop() == 0
+    assert [row["state"] for row in decoded(run("nodes", "--data", str(b.data), "--json"))] == ["STOPPED", "UP"]
+
+
+def test_all_nodes_take_the_first_ones_key(make: Maker, postgres_url: str) -> None:
+    a, b = make("a", dev=False), make("b", dev=False)
+    a.start()
+    assert "copy DIR/credentials from the data directory of a node that is in" in refused(b, postgres_url)
+    assert "start all of them with --dev or none" in refused(b, postgres_url, "--dev")
+    (b.data / "credentials").write_bytes((a.data / "credentials").read_bytes())
+    b.start()
+    rows = decoded(run("nodes", "--data", str(b.data), "--json"))
+    assert [row["state"] for row in rows] == ["UP", "UP"]
+
+
+def test_a_data_directory_is_one_nodes_at_a_time(make: Maker, postgres_url: str) -> None:
+    a = make("a")
+    a.start()
+    assert f"Another node is running on {a.data}" in refused(a, postgres_url, "--dev")
