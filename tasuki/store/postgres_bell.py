@@ -78,13 +78,17 @@ class PostgresBell:
                 await self._task
 
     async def _serve(self) -> None:
+        said = ""
         while True:
             connection: asyncpg.Connection[Any] | None = None
             try:
                 connection = await self._connect()
+                said = ""
                 await self._ring_for_others(connection)
             except (*BROKEN, asyncpg.PostgresError, TasukiError) as bad:
-                log.warning("the bell between nodes is lost (%s); listening again in %s s", bad, PAUSE_S)
+                if str(bad) != said:  # one line for each reason, not for each second
+                    said = str(bad)
+                    log.warning("the bell between nodes is lost (%s); trying again each %s s", bad, PAUSE_S)
             finally:
                 if connection is not None:
                     connection.terminate()
