@@ -27,7 +27,8 @@ TIMER_PAUSE_MS = 10 * SECOND
 """How far a timer is put off whose handler failed: its own, and no other."""
 
 LONGEST_NAP_S = 15.0
-"""After how long a duty looks again, although its instant has not come: the clock may have been set, or the machine slept."""
+"""After how long a duty looks again, although neither its instant has come nor its bell rung: the clock may have been set, the
+machine may have slept, and the node that was to ring for all may have died between its commit and the bell."""
 
 
 class Duty(Protocol):
@@ -164,8 +165,8 @@ class Loop:
                 await asyncio.sleep(0)  # others' turn
                 continue
             try:
-                nap_s = None if wait_ms is None else min(wait_ms / 1000, LONGEST_NAP_S)
-                async with asyncio.timeout(None if self._movable else nap_s):
+                nap_s = LONGEST_NAP_S if wait_ms is None or self._movable else min(wait_ms / 1000, LONGEST_NAP_S)
+                async with asyncio.timeout(nap_s):
                     await rung.wait()
             except TimeoutError:
                 continue

@@ -161,7 +161,7 @@ class WatchedTx:
 class FaultyStore:
     """A store for one node's life. After a crash every call raises `Crash`: the node is dead.
 
-    `heard(rings, fired)` is called after each commit. `tamper` lies between the rooms and the store: a test of an
+    `heard(rings, fired, mute)` is called after each commit; `mute`: the node died before it could ring. `tamper` lies between the rooms and the store: a test of an
     invariant plants its bug there.
     """
 
@@ -169,7 +169,7 @@ class FaultyStore:
         self,
         inner: Store,
         weather: Weather,
-        heard: Callable[[Sequence[str], Sequence[tuple[str, str]]], None],
+        heard: Callable[[Sequence[str], Sequence[tuple[str, str]], bool], None],
         tamper: Callable[[Tx], Tx] | None = None,
         fill: Callable[[bool], None] | None = None,
     ) -> None:
@@ -223,9 +223,9 @@ class FaultyStore:
             self._look_alive()
             raise (StoreFull(FULL) if fault == "full" else StoreError(GONE)) from None
         assert tx is not None, "a unit that was kept has run"
-        self._heard(tx.rings, tx.fired)
         if fault == "after":
             self.dead = True
+        self._heard(tx.rings, tx.fired, self.dead)
         if self.dead:
             raise Crash(kept=True, answer=answer)
         return answer

@@ -158,13 +158,13 @@ class World:
         finally:
             self.weather.calm = before
 
-    def _heard(self, rings: Any, fired: Any) -> None:
+    def _heard(self, rings: Sequence[str], fired: Sequence[tuple[str, str]], mute: bool) -> None:
         self.fired.extend(fired)
         if rings:
             topics = list(dict.fromkeys(rings))
             for node in self.nodes:
                 if node is not None:
-                    node.hear(topics)
+                    node.hear(topics, mute=mute)
 
     def _launched(self, launch: Launch) -> None:
         for one in launch.containers[0].environment.items():
