@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 from tasuki.services.tasks import attending
 from tasuki.services.tasks import queries_nodes as sql
+from tasuki.services.tasks.polls import TOKENS_KEPT_MS
+from tasuki.services.tasks.queries import FORGET_TOKENS
 from tasuki.services.tasks.setting import Here, Setting
 from tasuki.store.store import Tx
 from tasuki.values.attempts import HOST_LOST
@@ -109,7 +111,10 @@ def join(tx: Tx, here: Here, joining: Joining) -> int | Holder:
 
 def _admit(tx: Tx, here: Here, joining: Joining) -> None:
     """Let in who takes the house's key: a client may speak to any of the nodes."""
-    fix = "copy DIR/credentials from the data directory of a node that is in, over the one of this node"
+    fix = (
+        "copy DIR/credentials from the data directory of a node that is in, over the one of this node "
+        "(is the key lost for good, see docs/CONFIGURATION.md)"
+    )
     if not joining.dev:
         owner = tx.one(sql.OWNER)
         if owner is None:
@@ -166,6 +171,9 @@ def tidy(tx: Tx, setting: Setting) -> None:
     """Forget the rows of tasks that nobody comes back for, and of nodes that have none left."""
     tx.run(sql.FORGET_ORPHANS, (tx.now - setting.shown_ms, tx.real_now - NODES_KEPT_MS, FORGOTTEN_AT_ONCE))
     tx.run(sql.FORGET_NODES, (tx.real_now - NODES_KEPT_MS,))
+    tx.run(
+        FORGET_TOKENS, (tx.now - TOKENS_KEPT_MS,)
+    )  # the room's timer does it, too, where no lost node's tasks are the oldest
 
 
 def folders_of_others(tx: Tx, here: Here, names: list[str]) -> tuple[list[str], list[str]]:
