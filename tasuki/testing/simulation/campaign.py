@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from tasuki.testing.simulation.faults import Rates
-from tasuki.testing.simulation.grounds import GroundMaker
+from tasuki.testing.simulation.grounds import GroundMaker, memory, mingled
 from tasuki.testing.simulation.simulation import STEPS, Outcome, Plan, simulate
 
 SHRINK_RUNS = 8
@@ -13,12 +13,14 @@ SHRINK_RUNS = 8
 
 
 def plan_of(seed: int, ground: GroundMaker, steps: int = STEPS) -> Plan:
-    """Answer how a seed is played: mostly with two nodes; some in a storm of faults, some in fair weather."""
+    """Answer how a seed is played: mostly with two nodes, in memory often mingled; some in a storm of faults, some in fair weather."""
     rates = Rates()
     if seed % 5 == 3:
         rates = Rates(*(getattr(rates, name) * 4 for name in Rates.__dataclass_fields__))
     elif seed % 7 == 6:
         rates = Rates(*(0.0 for _ in Rates.__dataclass_fields__))
+    if ground is memory and seed % 2:
+        ground = mingled
     return Plan(seed, steps, nodes=1 if seed % 3 == 0 else 2, rates=rates, ground=ground)
 
 

@@ -35,12 +35,14 @@ GroundMaker: TypeAlias = Callable[[ManualClock], Ground]
 class SqliteGround:
     """One SQLite store, in memory or in a file, whose nodes take turns: each sees it as its own.
 
-    `fills`: a full disk is a real one, whose units fail in the middle, as far as they need another page at all.
+    `together`: their rounds and the clients' calls alternate at each unit instead, in an order that is always the same (in
+    memory only: a file's flushes take their own time). `fills`: a full disk is a real one, whose units fail in the middle, as far as they need another page at all.
     """
 
-    together = False
-
-    def __init__(self, clock: ManualClock, path: Path | None = None, *, fills: bool = False) -> None:
+    def __init__(
+        self, clock: ManualClock, path: Path | None = None, *, together: bool = False, fills: bool = False
+    ) -> None:
+        self.together = together
         self.fill: Callable[[bool], None] | None = self._fill if fills else None
         chance = Chance.seeded(0)
         self._shared = _Steered(chance)
@@ -98,8 +100,13 @@ class _Share:
 
 
 def memory(clock: ManualClock) -> Ground:
-    """SQLite in memory."""
+    """SQLite in memory; the nodes take turns."""
     return SqliteGround(clock)
+
+
+def mingled(clock: ManualClock) -> Ground:
+    """SQLite in memory; the nodes alternate at each unit."""
+    return SqliteGround(clock, together=True)
 
 
 def file(path: Path, *, fills: bool = False) -> GroundMaker:
