@@ -9,6 +9,7 @@ import click
 import typer
 
 from tasuki.cli.complaints import Code, Complaint, complaint_of
+from tasuki.cli.options import folder, url
 
 app = typer.Typer(
     name="tasuki",
@@ -22,26 +23,12 @@ queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=T
 app.add_typer(queue, name="queue")
 
 
-def _url(text: str) -> str:
-    """Read --store. An empty one comes of a variable that was never set, and would silently mean another store."""
-    if not text.strip():
-        raise typer.BadParameter("it is empty; name a database: postgresql://USER@HOST/DATABASE")
-    return text
-
-
-def _folder(text: str | Path) -> Path:
-    """Read --data. An empty one comes of a variable that was never set, and would silently mean the folder we stand in."""
-    if not str(text).strip():
-        raise typer.BadParameter("it is empty; name a directory")
-    return Path(text)
-
-
 Data = Annotated[
     Path | None,
     typer.Option(
         "--data",
         envvar="TASUKI_DATA",
-        parser=_folder,
+        parser=folder,
         metavar="DIR",
         help="The node's data directory. Default: the variables of `tasuki env`, else .tasuki",
     ),
@@ -74,7 +61,7 @@ def up(
     *,
     data: Annotated[
         Path,
-        typer.Option("--data", envvar="TASUKI_DATA", parser=_folder, metavar="DIR", help="Where everything is kept."),
+        typer.Option("--data", envvar="TASUKI_DATA", parser=folder, metavar="DIR", help="Where everything is kept."),
     ] = Path(".tasuki"),
     port: Annotated[int, typer.Option(help="The port to listen at.")] = 4566,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
@@ -85,7 +72,7 @@ def up(
         typer.Option(
             "--store",
             envvar="TASUKI_STORE",
-            parser=_url,
+            parser=url,
             metavar="URL",
             help="Keep everything in PostgreSQL, shared with other nodes: postgresql://USER@HOST/DATABASE. Default: a file in DIR. "
             "A password is better given by TASUKI_STORE, PGPASSWORD or ~/.pgpass: command lines can be read by others.",
@@ -250,7 +237,7 @@ def doctor(
     data: Annotated[
         Path,
         typer.Option(
-            "--data", envvar="TASUKI_DATA", parser=_folder, metavar="DIR", help="Where a node would keep its data."
+            "--data", envvar="TASUKI_DATA", parser=folder, metavar="DIR", help="Where a node would keep its data."
         ),
     ] = Path(".tasuki"),
     port: Annotated[int, typer.Option(help="The port a node would listen at.")] = 4566,
@@ -275,7 +262,7 @@ def doctor(
 
 Place = Annotated[
     Path,
-    typer.Option("--data", envvar="TASUKI_DATA", parser=_folder, metavar="DIR", help="The node's data directory."),
+    typer.Option("--data", envvar="TASUKI_DATA", parser=folder, metavar="DIR", help="The node's data directory."),
 ]
 StoreUrl = Annotated[
     str | None,

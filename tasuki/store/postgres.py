@@ -250,7 +250,7 @@ class PostgresStore:
             assert row is not None, "a SELECT of functions answers"
             now, real_now = self._times(row[2], self.database_clock.steady() - asked)
             tx = PostgresTx(connection, now, real_now, self._chance, seat.stripe, is_alone=is_alone)
-            return row[1], tx, await play(unit, tx)
+            return row[1], tx, await play(unit, tx, seat.side)
         except BaseException as bad:
             await _undo(connection, bad)
             raise
@@ -265,7 +265,7 @@ class PostgresStore:
 
     async def _look(self, seat: Seat, unit: Unit[T]) -> T:
         tx = PostgresTx(seat.connection, self.clock.now(), self.real_clock.now(), self._chance, seat.stripe)
-        result = await play(unit, tx)
+        result = await play(unit, tx, seat.side)
         self.counters.statements += tx.statements
         return result
 

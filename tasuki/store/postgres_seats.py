@@ -7,10 +7,11 @@ in its line waits however long it takes. Ours lends to whoever came first, and n
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tasuki.store.postgres_outcome import Origin
+from tasuki.store.postgres_tx import Side
 
 if TYPE_CHECKING:
     import asyncpg
@@ -26,6 +27,7 @@ class Seat:
     connection: "asyncpg.Connection[Any]"
     stripe: int
     origin: Origin
+    side: Side = field(default_factory=Side)
     idle_since: float = 0.0
 
 
