@@ -403,7 +403,8 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
     assert run.id is not None
     assert run.finish is not None
     if run.saved is not None:
-        for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_INBOX_OF, sql.DROP_READY_OF):
+        # The line before the inbox: news that comes in between leaves a row there, and is swept by whoever serves it.
+        for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_READY_OF, sql.DROP_INBOX_OF):
             tx.run(statement, (run.id,))
         clear_timers(tx, ROOM, str(run.id))
     if run.finish.remains and not run.state.express:

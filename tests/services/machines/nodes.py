@@ -17,7 +17,7 @@ from tasuki.values.chance import Chance
 from tasuki.values.config import Config
 from tasuki.values.instant import Instant
 from tasuki.values.operations import NotYet, Principal, Request
-from tests.services.machines.stubs import ROLE, Stub
+from tests.services.machines.stubs import ROLE, Stub, task
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 SOON_MS = 100
@@ -125,7 +125,8 @@ class Street:
     @property
     def replays(self) -> int:
         """How often units met each other and ran again."""
-        return sum(node.store.counters.replays for node in self.nodes)
+        counters = [node.store.counters for node in self.nodes]
+        return sum(one.replays - one.reconnects for one in counters)
 
     async def left_over(self) -> dict[str, int]:
         """Answer what is left in the tables that only open executions have rows in."""
@@ -148,3 +149,27 @@ def check_history(events: list[dict[str, Any]], status: str) -> None:
     assert all(0 <= event["previousEventId"] < event["id"] for event in events)
     ends = [event["type"] for event in events if event["type"].startswith("Execution")][1:]
     assert ends == ["Execution" + {"SUCCEEDED": "Succeeded", "ABORTED": "Aborted", "FAILED": "Failed"}[status]]
+
+
+def long_one() -> dict[str, Any]:
+    """More transitions than a unit makes, a Wait, branches, and a message at the end."""
+    sending = task("sqs:sendMessage")["States"]["T"]
+    branches = [{"StartAt": name, "States": {name: {"Type": "Wait", "Seconds": 1, "End": True}}} for name in "BD"]
+    return {
+        "StartAt": "C",
+        "States": {
+            "C": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$.n", "NumericEquals": 130, "Next": "P"}],
+                "Default": "I",
+            },
+            "I": {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "C"},
+            "P": {"Type": "Parallel", "Branches": branches, "Next": "T"},
+            "T": {**sending, "End": True},
+        },
+    }
+
+
+def of_activity(arn: str) -> dict[str, Any]:
+    """A machine of one task of an activity."""
+    return {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": arn, "TimeoutSeconds": 60, "End": True}}}

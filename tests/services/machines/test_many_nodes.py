@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from tasuki.services.machines.errors import ExecutionNotRedrivable, InvalidToken, TaskTimedOut
+from tasuki.services.machines.errors import (
+    ExecutionNotRedrivable,
+    InvalidToken,
+    TaskTimedOut,
+)
 from tasuki.services.switchboard import Ending
-from tasuki.store import timers
-from tests.services.machines.nodes import Street, check_history
+from tests.services.machines.nodes import Street, check_history, long_one, of_activity
 from tests.services.machines.stubs import PASS, Refused, task
 
 
@@ -20,25 +23,6 @@ def street(postgres_url: str) -> Iterator[Street]:
     street = Street(postgres_url, behind_ms=7)
     yield street
     street.close()
-
-
-def long_one() -> dict[str, Any]:
-    """More transitions than a unit makes, a Wait, branches, and a message at the end."""
-    sending = task("sqs:sendMessage")["States"]["T"]
-    branches = [{"StartAt": name, "States": {name: {"Type": "Wait", "Seconds": 1, "End": True}}} for name in "BD"]
-    return {
-        "StartAt": "C",
-        "States": {
-            "C": {
-                "Type": "Choice",
-                "Choices": [{"Variable": "$.n", "NumericEquals": 130, "Next": "P"}],
-                "Default": "I",
-            },
-            "I": {"Type": "Pass", "Parameters": {"n.$": "States.MathAdd($.n, 1)"}, "Next": "C"},
-            "P": {"Type": "Parallel", "Branches": branches, "Next": "T"},
-            "T": {**sending, "End": True},
-        },
-    }
 
 
 def test_two_nodes_step_two_hundred_executions(street: Street) -> None:
@@ -267,11 +251,6 @@ def test_news_that_comes_while_an_execution_is_served_is_told(street: Street) ->
     street.run(play())
 
 
-def of_activity(arn: str) -> dict[str, Any]:
-    """A machine of one task of an activity."""
-    return {"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": arn, "TimeoutSeconds": 60, "End": True}}}
-
-
 def test_five_workers_on_two_nodes_get_each_task_once(street: Street) -> None:
     async def play() -> None:
         one = street.nodes[0]
@@ -371,67 +350,3 @@ def test_redrives_at_once_are_one(street: Street) -> None:
         assert await street.left_over() == {}
 
     street.run(play())
-
-
-CHAIN = {
-    "StartAt": "P0",
-    "States": {
-        **{f"P{n}": {"Type": "Pass", "Next": f"P{n + 1}"} for n in range(32)},
-        "P32": {"Type": "Pass", "End": True},
-    },
-}
-WAITING = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 1, "End": True}}}
-
-
-def test_how_many_statements_a_unit_takes(street: Street) -> None:
-    """Each is a round trip; BEGIN, the house lock and COMMIT come on top of them."""
-
-    async def play() -> dict[str, int]:
-        one = street.nodes[0]
-        chain, waiting = await one.create(CHAIN, "chain"), await one.create(WAITING, "waiting")
-        sending = await one.create(task("sqs:sendMessage"), "sending")
-        asking = await one.create(
-            task("sqs:sendMessage.waitForTaskToken", {"MessageBody": {"t.$": "$$.Task.Token"}}), "asking"
-        )
-        counters = one.store.counters
-        counts: dict[str, int] = {}
-
-        async def count(name: str, work: Any) -> None:
-            before, units = counters.statements, counters.units
-            await work
-            counts[name] = counters.statements - before
-            assert counters.units == units + 1
-
-        await one.start(chain)  # counts what is open
-        await count("StartExecution, 33 states", one.start(chain))
-        await count("StartExecution, a message sent", one.start(sending))
-        await count("StartExecution, then it waits", one.start(waiting))
-        await count("StartExecution, a token given", one.start(asking))
-        token = one.sqs.calls[-1][0]["MessageBody"]["t"]
-        await count("SendTaskSuccess", one.call("SendTaskSuccess", taskToken=token, output="{}"))
-        await count("delivered", one.deliver(chain))
-        turns = one.room.polls[0]
-        await one.store.look(turns.look)
-        await count("served, 33 states", one.store.write(turns.run))
-        street.clock.set(street.clock.now() + 1_000)
-        due = await one.store.look(lambda tx: timers.due(tx, 10))
-        assert len(due) == 1
-        before, units = counters.statements, counters.units
-        await one.duties[0].round()
-        assert counters.units == units + 1
-        counts["a timer fires"] = counters.statements - before - LOOKS_OF_TIMERS
-        return counts
-
-    assert street.run(play()) == {
-        "StartExecution, 33 states": 3,
-        "StartExecution, a message sent": 4,
-        "StartExecution, then it waits": 5,
-        "StartExecution, a token given": 5,
-        "SendTaskSuccess": 11,
-        "delivered": 3,
-        "served, 33 states": 12,
-        "a timer fires": 11,
-    }
-
-
-LOOKS_OF_TIMERS = 2
