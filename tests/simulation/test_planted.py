@@ -82,6 +82,23 @@ def lose_a_body(world: World) -> None:
     sql(world, "DELETE FROM message_bodies")
 
 
+HANDOVER = (
+    "INSERT INTO handovers (at, source, source_id, via, target, target_id, trace, outcome) "
+    "VALUES (1, '', 'm', '', '', ?, '', 'DELIVERED')"
+)
+
+
+def hand_over_twice(world: World) -> None:
+    execution = start(world, "wait", WAIT)
+    sql(world, HANDOVER, execution)
+    messages.no_message_is_handed_over_twice(world)
+    sql(world, HANDOVER, execution)
+
+
+def hand_over_to_nobody(world: World) -> None:
+    sql(world, HANDOVER, start(world, "wait", WAIT) + "x")
+
+
 def write_a_chunk_twice(world: World) -> None:
     start(world, "wait", WAIT)
     sql(
@@ -153,6 +170,8 @@ PLANTED: list[tuple[Invariant, Callable[[World], None]]] = [
     (messages.no_message_is_lost, lose_a_message),
     (messages.no_message_is_doubled, double_a_message),
     (messages.deleted_messages_stay_away, bring_a_message_back),
+    (messages.no_message_is_handed_over_twice, hand_over_twice),
+    (messages.no_message_is_handed_over_twice, hand_over_to_nobody),
     (messages.bodies_lie_beside_messages, lose_a_body),
     (executions.histories_are_contiguous, write_a_chunk_twice),
     (executions.timers_have_owners, drop_a_timer),

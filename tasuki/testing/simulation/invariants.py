@@ -22,6 +22,7 @@ from tasuki.testing.simulation.invariants_messages import (
     conservation_holds,
     deleted_messages_stay_away,
     no_message_is_doubled,
+    no_message_is_handed_over_twice,
     no_message_is_lost,
 )
 from tasuki.testing.simulation.invariants_tasks import (
@@ -58,6 +59,7 @@ QUIET: tuple[Invariant, ...] = (
     nothing_is_stuck,
     nothing_is_left_of_what_ended,
     bodies_lie_beside_messages,
+    no_message_is_handed_over_twice,
     running_tasks_are_known,
     map_runs_add_up,
     executions_that_were_started_are_there,

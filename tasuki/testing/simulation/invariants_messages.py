@@ -94,6 +94,16 @@ def no_message_is_lost(world: World) -> None:
         )
 
 
+def no_message_is_handed_over_twice(world: World) -> None:
+    """A pipe gives a message to one execution of a Standard machine, and that is there."""
+    twice = world.look(lambda tx: tx.all(queries.HANDED_OVER_TWICE))
+    if twice:
+        raise Violation("no message is handed over twice", f"{[f'{row[0]}: {row[1]} times' for row in twice[:3]]}")
+    nobody = world.look(lambda tx: tx.all(queries.HANDED_TO_NOBODY))
+    if nobody:
+        raise Violation("no message is handed over twice", f"handed to executions that are not there: {nobody[:3]}")
+
+
 def bodies_lie_beside_messages(world: World) -> None:
     """Large bodies and the messages they belong to come and go together."""
     row = world.look(lambda tx: tx.all(queries.LOST_BODIES))[0]

@@ -22,6 +22,16 @@ HANDED_OVER = (
     "SELECT source_id, count(*) FROM handovers WHERE outcome IN ('DELIVERED', 'DUPLICATE', 'FILTERED') "
     "GROUP BY source_id ORDER BY source_id"
 )
+# Messages that Standard machines were given more than once (whoever is waited for may get them again), and those whose execution is not there.
+HANDED_OVER_TWICE = (
+    "SELECT source_id, count(*) FROM handovers WHERE outcome = 'DELIVERED' AND target_id LIKE '%:execution:%' "
+    "GROUP BY source_id HAVING count(*) > 1 ORDER BY source_id"
+)
+HANDED_TO_NOBODY = (
+    "SELECT h.target_id FROM handovers h WHERE h.outcome = 'DELIVERED' AND h.target_id LIKE '%:execution:%' AND NOT EXISTS "
+    "(SELECT 1 FROM executions e JOIN machines m ON m.id = e.machine "
+    "WHERE h.target_id = 'arn:aws:states:' || m.region || ':' || m.account || ':execution:' || m.name || ':' || e.name)"
+)
 
 # Every execution, with what tells whether its history must be looked at again.
 EXECUTIONS = (
