@@ -54,6 +54,7 @@ class Node:
             clock=clock,
             real_clock=clock,
             on_ring=self.bell.ring,
+            connections=6,
         )
         self.switchboard = Switchboard()
         self.room = machines.room(CONFIG, self.switchboard)
@@ -161,8 +162,10 @@ class Pair:
         assert await self.nodes[0].ask(ENDED_TWICE) == 0
 
     @property
-    def replays(self) -> int:
-        return sum(node.store.counters.replays for node in self.nodes)
+    def met(self) -> int:
+        """How often a unit ran again that had met another; a server without a free connection is another matter."""
+        counters = [node.store.counters for node in self.nodes]
+        return sum(one.replays - one.reconnects for one in counters)
 
 
 @pytest.fixture
@@ -197,7 +200,7 @@ def test_two_nodes_serve_one_map_run(pair: Pair) -> None:
         shares = [node.store.counters.units - was for node, was in zip(pair.nodes, before, strict=True)]
         assert min(shares) > 50, "both took part"
         await pair.nothing_is_left()
-        assert pair.replays <= 5
+        assert pair.met <= 5
 
     pair.play(story())
 
@@ -242,7 +245,7 @@ def test_a_stop_in_the_middle_ends_all_and_a_redrive_goes_on(pair: Pair) -> None
         assert (after["succeeded"], after["aborted"], after["total"]) == (ITEMS, 0, ITEMS)
         assert pair.most_open <= 100
         await pair.nothing_is_left()
-        assert pair.replays <= 10
+        assert pair.met <= 10
 
     pair.play(story())
 
@@ -272,7 +275,7 @@ def test_stops_race_the_polls_without_a_deadlock(pair: Pair) -> None:
             }
         assert await one.ask(OPEN) == 0
         await pair.nothing_is_left()
-        assert pair.replays <= 10
+        assert pair.met <= 10
 
     pair.play(story())
 
