@@ -107,3 +107,12 @@ def test_a_run_says_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
     line = capsys.readouterr().out.splitlines()[-1]
     pattern = r"simulate: 1 seeds, 60 steps, \d+ units, \d+ crashes, faults: .+; \d+ invariants checked, violations 0; "
     assert re.match(pattern + r"\d+ simulated days in \d+\.\d s$", line), line
+
+
+def test_a_store_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--seed", "1", "--store", "postgresql://nobody@127.0.0.1:1/nothing"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("simulate: ")
+    assert "127.0.0.1:1" in said
+    with pytest.raises(SystemExit, match="give memory, file or postgresql://"):
+        command.main(["--seed", "1", "--store", "paper"])

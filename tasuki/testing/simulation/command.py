@@ -21,12 +21,13 @@ from tasuki.testing.simulation import grounds
 from tasuki.testing.simulation.campaign import plan_of, play, report
 from tasuki.testing.simulation.grounds import Ground, GroundMaker
 from tasuki.testing.simulation.simulation import STEPS, Plan
+from tasuki.values.errors import StoreError
 
 SECONDS = 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play; answer 1 when an invariant did not hold."""
+    """Play; answer 1 when an invariant did not hold, 2 when there is no store to play on."""
     given = _parser().parse_args(arguments)
     first = given.seed if given.seed is not None else secrets.randbelow(1_000_000_000)
     only = given.seed is not None and given.seconds is None
@@ -38,7 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plans: Iterator[Plan] = (plan_of(seed, ground, given.steps) for seed in itertools.count(first))
         if only:
             plans = itertools.islice(plans, 1)
-        summary = play(plans, lambda: time.monotonic() - began < seconds)
+        try:
+            summary = play(plans, lambda: time.monotonic() - began < seconds)
+        except StoreError as bad:
+            sys.stderr.write(f"simulate: {bad}\n")
+            return 2
     for failed in summary.failed:
         sys.stdout.write(report(failed, given.store) + "\n")
     sys.stdout.write(summary.line(time.monotonic() - began) + "\n")

@@ -105,8 +105,12 @@ class World:
         self._ear = _Ear(self.complaints)
         logging.getLogger("tasuki").addHandler(self._ear)
         self.nodes: list[Node | None] = [None] * nodes
-        for number in range(nodes):
-            self.nodes[number] = self._bear(number)
+        try:
+            self.revive()
+        except BaseException:
+            logging.getLogger("tasuki").removeHandler(self._ear)
+            self.loop.close()
+            raise
 
     # -- nodes ------------------------------------------------------------------------------------------------
 
