@@ -18,6 +18,8 @@ from tasuki.values.instant import Instant
 from tasuki.values.operations import NotYet, Principal, Request
 
 BASE = "http://127.0.0.1:4566"
+CONNECTIONS = 10
+"""Of a node: the server may have other guests."""
 
 
 class Node:
@@ -28,7 +30,12 @@ class Node:
         self.chance = Chance.seeded(seed)
         self.clock = clock
         self.store = PostgresStore(
-            f"{url}&synchronous_commit=off", chance=self.chance, wall=clock, clock=clock, real_clock=clock
+            f"{url}&synchronous_commit=off",
+            chance=self.chance,
+            wall=clock,
+            clock=clock,
+            real_clock=clock,
+            connections=CONNECTIONS,
         )
         self.switchboard = Switchboard()
         built = [build(self.config, self.switchboard) for build in (handovers.room, queues.room, pipes.room)]
@@ -71,6 +78,11 @@ class Node:
             return queues.counters(tx, found), queues.conservation(tx, found)
 
         return await self.store.read(unit)
+
+    @property
+    def met(self) -> int:
+        """How many units began again because they met another, or to be alone."""
+        return self.store.counters.replays - self.store.counters.reconnects
 
     async def statements(self, work: Callable[[], Awaitable[Any]]) -> int:
         """Answer how many statements a piece of work takes, beside BEGIN, the house lock and COMMIT."""

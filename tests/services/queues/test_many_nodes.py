@@ -133,7 +133,7 @@ def test_nothing_is_lost_or_had_by_two_while_everybody_sends_and_receives(postgr
         assert not storm.deleted & (rest | buried)
         assert not rest & buried
         units = sum(node.store.counters.units for node in house)
-        assert sum(node.store.counters.replays for node in house) <= units // 50
+        assert sum(node.met for node in house) <= units // 50
 
     play(postgres_url, scene)
 
@@ -205,17 +205,18 @@ def test_one_receipt_deletes_once_whoever_asks_however_often(postgres_url: str) 
             {"Id": str(at), "ReceiptHandle": one["ReceiptHandle"]}
             for at, one in enumerate(await receive(house[0], "q"))
         ]
+        draw = random.Random(0)
+        orders = [entries, *(draw.sample(entries, draw.randint(5, 10)) for _ in range(31))]
         await asyncio.gather(
             *(
-                node.call("DeleteMessageBatch", QueueUrl=URL + "q", Entries=order)
-                for node in house
-                for order in (entries, entries[::-1], entries[::-1], entries)
+                house[at % 2].call("DeleteMessageBatch", QueueUrl=URL + "q", Entries=order)
+                for at, order in enumerate(orders)
             )
         )
         counted, is_conserved = await house[0].counters("q")
         assert is_conserved
         assert counted.deleted == 10
-        assert sum(node.store.counters.replays for node in house) == 1  # CreateQueue, which began again alone
+        assert sum(node.met for node in house) == 1  # CreateQueue, which began again alone
 
     play(postgres_url, scene)
 
@@ -251,7 +252,7 @@ def test_the_cap_on_messages_in_flight_is_kept_about(postgres_url: str) -> None:
                 taken += len(answer["Messages"])
 
         taken = await asyncio.gather(*(take(house[at % 2]) for at in range(8)))
-        assert cap < sum(taken) <= cap + cap // 8 + 8 * 10
+        assert cap - 10 < sum(taken) <= cap + cap // 8 + 8 * 10
 
     play(postgres_url, scene, sqs_in_flight=cap)
 
@@ -263,6 +264,8 @@ def test_a_move_task_that_two_nodes_serve_moves_each_message_once(postgres_url: 
         for _ in range(25):
             await send(house[0], "dead", *["x" * 2_000] * 10)
         await house[1].call("StartMessageMoveTask", SourceArn=ARN + "dead", DestinationArn=ARN + "q")
+        for _ in range(25):  # these came later, and stay
+            await send(house[0], "dead", *"abcdefghij")
         storm = Storm(3)
 
         async def moves(node: Node) -> None:
