@@ -18,13 +18,14 @@ from tasuki.runtime import nodes as runtime_nodes
 from tasuki.runtime import nodes_home
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
-from tasuki.runtime.clock import WallClock
+from tasuki.runtime.clock import WallClock, steady_ms
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.runtime.nodes import Membership
-from tasuki.runtime.opening import open_store
+from tasuki.runtime.share import Share
 from tasuki.services import machines, tasks
 from tasuki.services.switchboard import Ending, Switchboard
 from tasuki.services.tasks import attending, nodes
+from tasuki.store.postgres import PostgresStore
 from tasuki.store.store import Tx
 from tasuki.values.attempts import HOST_LOST, ContainerReport, Key, Report
 from tasuki.values.chance import Chance
@@ -69,7 +70,15 @@ class Node:
             dev=dev,
         )
         self.bell, self.chance = Bell(), Chance.system()
-        self.store, self.clock = open_store(self.config, chance=self.chance, on_ring=self.bell.ring)
+        self.store = PostgresStore(
+            str(self.config.store),
+            chance=self.chance,
+            wall=WallClock(),
+            steady=steady_ms,
+            on_ring=self.bell.ring,
+            connections=4,
+        )
+        self.clock = self.store.clock
         self.switchboard = Switchboard()
         made = [build(self.config, self.switchboard) for build in (tasks.room, machines.room)]
         self.rooms = {room.name: room for room in made}
@@ -86,6 +95,7 @@ class Node:
             here=self.here,
             joining=joining,
             contact=self.contact,
+            share=Share(),
             wall=wall or WallClock(),
         )
         self.serving: asyncio.Task[None] | None = None
@@ -156,7 +166,7 @@ async def opened(*made: Node) -> AsyncIterator[None]:
 async def closed(*made: Node) -> None:
     for one in made:
         await one.kill()
-        await one.store.leave()  # type: ignore[attr-defined]
+        await one.store.leave()
 
 
 async def defined(node: Node, memory: int = 64) -> None:
@@ -257,7 +267,7 @@ def test_statements_of_an_idle_node_and_of_a_task(tmp_path: Path, postgres_url: 
         a, b = pair(tmp_path, postgres_url)
         async with opened(a, b):
             await defined(a)
-            counters = a.store.counters  # type: ignore[attr-defined]
+            counters = a.store.counters
 
             async def cost(work: Any) -> int:
                 before = counters.statements
@@ -283,7 +293,7 @@ def test_a_node_killed_with_its_task_the_retry_runs_it_elsewhere_and_never_two_a
         return len(list(tmp_path.glob("runs-*")))
 
     async def play() -> None:
-        a, b = pair(tmp_path, postgres_url, lost_s=3.0)
+        a, b = Node(tmp_path / "a", postgres_url, lost_s=3.0), Node(tmp_path / "b", postgres_url)
         held = os.open(
             tmp_path / "word", os.O_RDWR
         )  # whoever opens the other end is not held up, and reads nothing yet
@@ -333,9 +343,9 @@ def test_a_node_killed_with_its_task_the_retry_runs_it_elsewhere_and_never_two_a
             assert shown["status"] == "SUCCEEDED", shown
             assert runs() == 2
             listed = await b.store.look(nodes.everybody)
-            assert [one.state(b.store.clock.now()) for one in listed] == ["LOST", "UP"]  # type: ignore[attr-defined]
+            assert [one.state(b.store.clock.now()) for one in listed] == ["LOST", "UP"]
             # It comes back too late: nothing is settled twice, and its folder is let go.
-            late = Node(tmp_path / "a", postgres_url, lost_s=3.0)
+            late = Node(tmp_path / "a", postgres_url)
             await late.begin()
             assert late.here.term == 1
 
