@@ -50,10 +50,21 @@ def test_the_example_is_taken(tmp_path: Path) -> None:
         ("elsewhere = 1\n", r"unknown key elsewhere outside any table; known tables are"),
         ("[image.x]\n", r"unknown table \[image\]"),
         ("[quotas]\nrunning_task = 1\n", r"unknown key quotas.running_task; known are .*running_tasks"),
+        ("[node]\nlost_node_s = 29\n", r"node.lost_node_s must be a whole number of seconds, 30 or more"),
+        ("[node]\nlost_node_s = true\n", r"node.lost_node_s must be a whole number of seconds"),
+        ("[node]\nstore = 7\n", r"node.store must be text like postgresql://"),
     ],
 )
-def test_what_nobody_knows_is_refused_by_its_name(tmp_path: Path, text: str, said: str) -> None:
+def test_what_nobody_knows_or_takes_is_refused_by_its_name(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "tasuki.toml").write_text(text)
     (tmp_path / "tasuki.toml").chmod(0o600)
     with pytest.raises(ConfigError, match=said):
         config.read_config(tmp_path)
+
+
+def test_the_store_of_the_file_counts_unless_the_command_line_names_another(tmp_path: Path) -> None:
+    (tmp_path / "tasuki.toml").write_text('[node]\nstore = "postgresql://one@h/d"\nlost_node_s = 90\n')
+    (tmp_path / "tasuki.toml").chmod(0o600)
+    taken = config.read_config(tmp_path)
+    assert (taken.store, taken.lost_node_s) == ("postgresql://one@h/d", 90)
+    assert config.read_config(tmp_path, store="postgresql://other@h/d").store == "postgresql://other@h/d"
