@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from tasuki.runtime.bell import Bell
+from tasuki.runtime.share import LATE_MS, Share
 from tasuki.services.room import Poll, Rooms
 from tasuki.store import timers
 from tasuki.store.store import Store, Tx
@@ -94,16 +95,22 @@ class TimerDuty:
     name = "timers"
     topics = ("timers",)
 
-    def __init__(self, rooms: Rooms, store: Store, clock: Clock) -> None:
+    def __init__(self, rooms: Rooms, store: Store, clock: Clock, share: Share | None = None) -> None:
         self._rooms, self._store, self._clock = rooms, store, clock
+        self._share = share or Share()
 
     async def round(self) -> Instant | None:
-        """Fire what is due, up to a bound; answer the next instant."""
+        """Fire what is due, up to a bound: what is ours, and what another node has left lying. Answer the next instant."""
         due = await self._store.look(timers.next_due)
         if due is None or due > self._clock.now():
             return due
-        waiting = await self._store.look(lambda tx: timers.due(tx, TIMERS_AT_ONCE))
-        results = await asyncio.gather(*(self._fire(room, key) for room, key in waiting), return_exceptions=True)
+        waiting = await self._store.look(lambda tx: timers.due(tx, TIMERS_AT_ONCE * self._share.count))
+        now = self._clock.now()
+        ours = [one for one in waiting if self._share.takes(one[1]) or one[2] + LATE_MS <= now][:TIMERS_AT_ONCE]
+        if waiting and not ours:
+            after = await self._store.look(timers.next_after_now)
+            return min(waiting[0][2] + LATE_MS, after if after is not None else now + LATE_MS)
+        results = await asyncio.gather(*(self._fire(room, key) for room, key, _ in ours), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result

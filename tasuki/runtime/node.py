@@ -29,6 +29,7 @@ from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.runtime.nodes import Membership
 from tasuki.runtime.nodes_home import url_of
 from tasuki.runtime.opening import open_store
+from tasuki.runtime.share import Share
 from tasuki.services import handovers, machines, pipes, queues, tasks
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.store import Store
@@ -106,13 +107,14 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
     )
     contact = Contact(str(config.data / "tasks"), config.lost_node_s) if config.store is not None else None
     runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
-    duties: list[Duty] = [TimerDuty(rooms, store, clock)]
+    share = Share()
+    duties: list[Duty] = [TimerDuty(rooms, store, clock, share)]
     here = membership = None
     if contact is not None:
         here, setting = nodes_home.here(config.data, chance), tasks.setting_of(config, switchboard)
         joining = nodes_home.joining(config, nodes_home.digest(key, secret), setting.memory_mib)
         membership = Membership(
-            store=store, bell=bell, setting=setting, here=here, joining=joining, contact=contact, wall=WallClock()
+            store=store, bell=bell, setting=setting, here=here, joining=joining, contact=contact, share=share, wall=WallClock()
         )
         await membership.join()
         duties.append(membership)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from tasuki.runners.contact import Contact
 from tasuki.runners.facts import boottime
 from tasuki.runtime.bell import Bell
+from tasuki.runtime.share import Share
 from tasuki.services.tasks import attending, nodes
 from tasuki.services.tasks.nodes import Holder, Joining, Node, Round
 from tasuki.services.tasks.setting import Here, Setting
@@ -57,11 +58,12 @@ class Membership:
         here: Here,
         joining: Joining,
         contact: Contact,
+        share: Share,
         wall: Clock,
         steady: Callable[[], float] = boottime,
     ) -> None:
         self._store, self._bell, self._setting, self._here = store, bell, setting, here
-        self._joining, self._contact, self._wall, self._steady = joining, contact, wall, steady
+        self._joining, self._contact, self._share, self._wall, self._steady = joining, contact, share, wall, steady
         self.over = asyncio.Event()
         self.interval_s = min(RENEW_S, joining.lost_ms / 1000 / 10)
         self._lost_s = joining.lost_ms / 1000
@@ -210,6 +212,7 @@ class Membership:
             level, words = _WORDS[state]
             log.log(level, words, one.id, one.host, one.url)
         self._states = states
+        self._share.settle(self._here.node, [one for one, state in states.items() if state == "UP"])
 
     async def _see_to_the_lost(self, seen: Round) -> None:
         watched = self._watched

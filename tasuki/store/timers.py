@@ -10,7 +10,8 @@ SET = "INSERT INTO timers (room, key, due) VALUES (?, ?, ?) ON CONFLICT (room, k
 CLEAR = "DELETE FROM timers WHERE room = ? AND key = ?"
 CLEAR_BELOW = "DELETE FROM timers WHERE room = ? AND key >= ? AND key < ?"
 NEXT = "SELECT due FROM timers ORDER BY due LIMIT 1"
-DUE = "SELECT room, key FROM timers WHERE due <= ? ORDER BY due LIMIT ?"
+NEXT_AFTER = "SELECT due FROM timers WHERE due > ? ORDER BY due LIMIT 1"
+DUE = "SELECT room, key, due FROM timers WHERE due <= ? ORDER BY due LIMIT ?"
 CLAIM = "DELETE FROM timers WHERE room = ? AND key = ? AND due <= ?"
 POSTPONE = "UPDATE timers SET due = ? WHERE room = ? AND key = ? AND due <= ?"
 
@@ -37,9 +38,15 @@ def next_due(tx: Tx) -> Instant | None:
     return row[0] if row else None
 
 
-def due(tx: Tx, limit: int) -> list[tuple[str, str]]:
-    """Answer the (room, key) of up to `limit` due timers, the longest due first. Reads only."""
-    return [(row[0], row[1]) for row in tx.all(DUE, (tx.now, limit))]
+def next_after_now(tx: Tx) -> Instant | None:
+    """Answer the nearest due instant that has not come yet, or None."""
+    row = tx.one(NEXT_AFTER, (tx.now,))
+    return row[0] if row else None
+
+
+def due(tx: Tx, limit: int) -> list[tuple[str, str, Instant]]:
+    """Answer (room, key, since when) of up to `limit` due timers, the longest due first. Reads only."""
+    return [(row[0], row[1], row[2]) for row in tx.all(DUE, (tx.now, limit))]
 
 
 def claim(tx: Tx, room: str, key: str) -> bool:

@@ -220,7 +220,10 @@ def test_timers_fire_in_order_once_and_can_be_moved(opened: Opened) -> None:
         assert await opened.store.look(timers.next_due) == now + 1_000
         assert not await write(lambda tx: timers.claim(tx, "room", "a"))
         opened.clock.set(now + 3_000)
-        assert await opened.store.look(lambda tx: timers.due(tx, 10)) == [("room", "a"), ("room", "b")]
+        assert await opened.store.look(lambda tx: timers.due(tx, 10)) == [
+            ("room", "a", now + 1_000),
+            ("room", "b", now + 3_000),
+        ]
         assert await write(lambda tx: timers.claim(tx, "room", "a"))
         assert not await write(lambda tx: timers.claim(tx, "room", "a"))
         await write(lambda tx: timers.postpone(tx, "room", "b", tx.now + 500))
