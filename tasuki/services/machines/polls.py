@@ -1,4 +1,20 @@
-"""What this room does by itself: serve executions that are ready, in turn; and timers."""
+"""What this room does by itself: serve executions that are ready, in turn; and timers.
+
+What holds while many units do so at a time (PostgreSQL; on SQLite they come one after the other anyway)::
+
+    whoever serves          whoever has news for it         a timer
+    hold the execution      (holds another one, or none)    hold the execution
+    take its ready rows     put it into the inbox           claim the timer
+    read its inbox          add a ready row                 ...
+    ... save; drop what was told, row by row
+
+* An execution is held before anything of it is read or changed, and only one is held; another one is told by its inbox, whose
+  rows nobody waits for. So nobody waits in a circle.
+* The line is taken before the inbox is read: news that is not seen has a ready row that was not taken, and is served later.
+* Inbox rows are told in the order of their numbers. Of two that follow from each other the first is committed when the second
+  gets its number; others happened at the same time, and any order is right. Numbers become visible in any order, so each row
+  is dropped by its own.
+"""
 
 import logging
 from collections.abc import Mapping
