@@ -10,6 +10,7 @@ So the rooms' units are the same on both stores, and many of them wait for the d
 """
 
 from collections.abc import Coroutine, Sequence
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent, greenlet
@@ -145,13 +146,15 @@ class Side:
     One for each unit would cost 12 us: the interpreter maps fresh memory for its stack.
     """
 
-    __slots__ = ("_greenlet",)
+    __slots__ = ("_greenlet", "_thread")
 
     def __init__(self) -> None:
-        self._greenlet = greenlet(_serve)
+        self._greenlet, self._thread = greenlet(_serve), get_ident()
 
     def begin(self, unit: Unit[Any], tx: PostgresTx) -> Any:
         """Begin a unit; answer its first statement, or its end."""
+        if self._thread != get_ident():  # the loop is run by another thread now, as a test may do
+            self._greenlet, self._thread = greenlet(_serve), get_ident()
         return self._greenlet.switch([(unit, tx)])
 
     def go_on(self, answer: Any) -> Any:

@@ -5,6 +5,7 @@ import gc
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import asyncpg
@@ -75,7 +76,7 @@ def test_a_deadlock_is_broken_by_running_one_again(url: str) -> None:
 
         await asyncio.gather(store.write(crossing("a", "b")), store.write(crossing("b", "a")))
         assert await told(store) == ["a", "a b", "b", "b a"]
-        assert store.counters.replays == 1
+        assert store.counters.replays >= 1
 
     play(url, scene)
 
@@ -367,6 +368,18 @@ def test_any_exception_ends_a_unit_and_leaves_no_greenlet(url: str) -> None:
         assert len(left) <= 1 + 2, "the thread's own, and one for each connection"
 
     play(url, scene, connections=2)
+
+
+def test_a_loop_may_be_run_by_one_thread_and_then_by_another(url: str) -> None:
+    loop = asyncio.new_event_loop()
+    context = opened(url, connections=1)
+    store = loop.run_until_complete(context.__aenter__())
+    loop.run_until_complete(make_told(store))
+    with ThreadPoolExecutor(1) as aside:
+        assert aside.submit(loop.run_until_complete, store.write(tell("x"))).result() == "x"
+    assert loop.run_until_complete(told(store)) == ["x"]
+    loop.run_until_complete(context.__aexit__(None, None, None))
+    loop.close()
 
 
 def test_a_caller_that_goes_away_in_mid_statement_leaves_the_connection_in_order(url: str) -> None:
