@@ -6,6 +6,10 @@ from tasuki.services.machines.chunks import unpack_submitted
 from tasuki.services.machines.queries import (
     ADD_RESULT,
     DROP_FRAME,
+    DROP_FRAMES,
+    DROP_INBOX_OF,
+    DROP_READY_OF,
+    DROP_RESULTS,
     DROP_RESULTS_OF,
     FRAME,
     FRAMES_BELOW,
@@ -18,7 +22,7 @@ from tasuki.services.machines.queries import (
 )
 from tasuki.services.machines.setting import ROOM
 from tasuki.store.store import Row, Tx
-from tasuki.store.timers import clear_timer, set_timer
+from tasuki.store.timers import clear_timer, clear_timers, set_timer
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
 
@@ -69,6 +73,21 @@ def submitted_handles(tx: Tx, execution: int) -> dict[tuple[int, int], str]:
 def timer_key(execution: int, frame: int) -> str:
     """Name a frame's timer; frame 0 is the execution's deadline."""
     return f"{execution}:{frame}"
+
+
+def drop_rows(tx: Tx, execution: int, *, has_results: bool, was_served: bool) -> None:
+    """An execution is over: nothing of it waits any more.
+
+    `has_results`: its machine has branches or iterations. `was_served`: its ready rows are taken. They go before the inbox:
+    news that comes in between leaves a row there, and is swept by whoever serves it.
+    """
+    tx.run(DROP_FRAMES, (execution,))
+    if has_results:
+        tx.run(DROP_RESULTS, (execution,))
+    if not was_served:
+        tx.run(DROP_READY_OF, (execution,))
+    tx.run(DROP_INBOX_OF, (execution,))
+    clear_timers(tx, ROOM, str(execution))
 
 
 def save_frames(tx: Tx, execution: int, state: Execution, timers: dict[int, Instant | None], fired: int | None) -> None:

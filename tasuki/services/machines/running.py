@@ -40,12 +40,12 @@ from tasuki.services.machines.map_runs import Child, begin_map_run, change_map_r
 from tasuki.services.machines.model import execution_arn, machine_arn
 from tasuki.services.machines.performing import Wishes
 from tasuki.services.machines.remains import keep_remains
-from tasuki.services.machines.rows import SavedFrames, save_frames, submitted_handles, timer_key
+from tasuki.services.machines.rows import SavedFrames, drop_rows, save_frames, submitted_handles, timer_key
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.machines.status_events import tell_status
 from tasuki.services.machines.throttling import step_within
 from tasuki.store.store import Tx
-from tasuki.store.timers import clear_timers, set_timer
+from tasuki.store.timers import set_timer
 from tasuki.values.documents import Doc
 from tasuki.values.instant import Instant
 
@@ -403,10 +403,7 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
     assert run.id is not None
     assert run.finish is not None
     if run.saved is not None:
-        # The line before the inbox: news that comes in between leaves a row there, and is swept by whoever serves it.
-        for statement in (sql.DROP_FRAMES, sql.DROP_RESULTS, sql.DROP_READY_OF, sql.DROP_INBOX_OF):
-            tx.run(statement, (run.id,))
-        clear_timers(tx, ROOM, str(run.id))
+        drop_rows(tx, run.id, has_results=len(run.machine.blocks) > 1, was_served=run.in_front)
     if run.finish.remains and not run.state.express:
         keep_remains(tx, run.id, run.finish.remains)
     tell_status(tx, setting.switchboard, run.state, run.finish, run.last_at)

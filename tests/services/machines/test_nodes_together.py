@@ -81,10 +81,10 @@ def test_how_many_statements_a_unit_takes(street: Street) -> None:
         "StartExecution, a message sent": 4,
         "StartExecution, then it waits": 5,
         "StartExecution, a token given": 5,
-        "SendTaskSuccess": 11,
+        "SendTaskSuccess": 10,
         "delivered": 3,
-        "served, 33 states": 12,
-        "a timer fires": 11,
+        "served, 33 states": 10,
+        "a timer fires": 10,
     }
 
 
