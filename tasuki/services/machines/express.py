@@ -224,7 +224,13 @@ def ending_of(run: Run, now: Instant) -> dict[str, str | int | None]:
     end = run.finish
     assert end is not None
     output = end.output.text if end.output is not None else None
-    return {"status": end.status, "stopDate": max(now, run.last_at), "output": output, "error": end.error, "cause": end.cause}
+    return {
+        "status": end.status,
+        "stopDate": max(now, run.last_at),
+        "output": output,
+        "error": end.error,
+        "cause": end.cause,
+    }
 
 
 def take_answer(tx: Tx, execution: str) -> None:
