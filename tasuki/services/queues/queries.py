@@ -133,16 +133,18 @@ def _places(width: int, count: int) -> str:
     return ", ".join([one] * count)
 
 
-# The same of so many at once; what is left over of the placeholders is filled with -1.
+# The same of so many at once; what is left over of the placeholders is filled with -1. The bounds (the first and the last
+# sent_at) keep a planner that takes a shelf for small, as it was lately, from reading all of it.
 DELETE_MANY = {
     count: "DELETE FROM messages WHERE shelf = ? "  # noqa: S608 - placeholders
-    f"AND (sent_at, seq, receipt) IN (VALUES {_places(3, count)}) RETURNING sent_at, seq"
+    f"AND sent_at >= ? AND sent_at <= ? AND (sent_at, seq, receipt) IN (VALUES {_places(3, count)}) RETURNING sent_at, seq"
     for count in (10, 100)
 }
 # Before that: in the order of the key, so that two batches with the same messages don't wait for each other.
 LOCK_MANY = {
     count: "SELECT 1 FROM messages WHERE shelf = ? "  # noqa: S608 - placeholders
-    f"AND (sent_at, seq, receipt) IN (VALUES {_places(3, count)}) ORDER BY sent_at, seq FOR UPDATE"
+    f"AND sent_at >= ? AND sent_at <= ? AND (sent_at, seq, receipt) IN (VALUES {_places(3, count)}) "
+    "ORDER BY sent_at, seq FOR UPDATE"
     for count in (10, 100)
 }
 # Expiry: by key.
@@ -151,7 +153,8 @@ IN_FLIGHT = "SELECT receipt, received_at, visible_at FROM messages WHERE shelf =
 # The same of up to ten, in the order of the key; what is left over of the placeholders is filled with -1.
 IN_FLIGHT_TEN = (
     "SELECT sent_at, seq, receipt, received_at, visible_at FROM messages WHERE shelf = ? "  # noqa: S608 - placeholders
-    f"AND (sent_at, seq) IN (VALUES {_places(2, 10)}) ORDER BY sent_at, seq /*pg FOR UPDATE */"
+    f"AND sent_at >= ? AND sent_at <= ? AND (sent_at, seq) IN (VALUES {_places(2, 10)}) "
+    "ORDER BY sent_at, seq /*pg FOR UPDATE */"
 )
 SET_VISIBLE = "UPDATE messages SET visible_at = ? WHERE shelf = ? AND sent_at = ? AND seq = ?"
 # A pipe gives back what it took, if it still has it.

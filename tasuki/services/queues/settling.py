@@ -52,7 +52,7 @@ def _delete_held(tx: Tx, shelf: int, held: dict[tuple[Instant, int, int], int]) 
     for at in range(0, len(keys), size):
         some = keys[at : at + size]
         places = [part for key in some for part in key]
-        given = (shelf, *places, *[-1] * (3 * (size - len(some))))
+        given = (shelf, some[0][0], some[-1][0], *places, *[-1] * (3 * (size - len(some))))
         tx.lock(queries.LOCK_MANY[size], given)
         gone += [bodies[row[0], row[1]] for row in tx.all(queries.DELETE_MANY[size], given)]
     return len(gone), [body_id for body_id in gone if body_id]
@@ -109,7 +109,8 @@ def _in_flight(
         row = tx.one(queries.IN_FLIGHT, (shelf, *keys[0]))
         return {keys[0]: (row[0], row[1], row[2])} if row is not None else {}
     places = [part for key in keys for part in key]
-    rows = tx.all(queries.IN_FLIGHT_TEN, (shelf, *places, *[-1] * (2 * (MAX_BATCH - len(keys)))))
+    bounds = (keys[0][0], keys[-1][0])
+    rows = tx.all(queries.IN_FLIGHT_TEN, (shelf, *bounds, *places, *[-1] * (2 * (MAX_BATCH - len(keys)))))
     return {(row[0], row[1]): (row[2], row[3], row[4]) for row in rows}
 
 
