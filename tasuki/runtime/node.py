@@ -114,7 +114,14 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
         here, setting = nodes_home.here(config.data, chance), tasks.setting_of(config, switchboard)
         joining = nodes_home.joining(config, nodes_home.digest(key, secret), setting.memory_mib)
         membership = Membership(
-            store=store, bell=bell, setting=setting, here=here, joining=joining, contact=contact, share=share, wall=WallClock()
+            store=store,
+            bell=bell,
+            setting=setting,
+            here=here,
+            joining=joining,
+            contact=contact,
+            share=share,
+            wall=WallClock(),
         )
         await membership.join()
         duties.append(membership)
