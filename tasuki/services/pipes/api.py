@@ -228,7 +228,7 @@ def list_tags_for_resource(tx: Tx, request: Request) -> dict[str, Any]:
 
 
 def _find(tx: Tx, request: Request, name: str) -> Pipe:
-    row = tx.one(queries.BY_NAME, (request.account, request.region, name))
+    row = tx.one(queries.BY_NAME, (request.account, request.region, name)) if "\0" not in name else None
     if row is None:
         raise no_such_pipe(name)
     return Pipe.of_row(row)
@@ -237,7 +237,7 @@ def _find(tx: Tx, request: Request, name: str) -> Pipe:
 def _find_by_arn(tx: Tx, request: Request) -> Pipe:
     text = request.input["resourceArn"]
     arn = parse_arn(text)
-    if arn is None or arn.service != "pipes" or not arn.resource.startswith("pipe/"):
+    if arn is None or "\0" in text or arn.service != "pipes" or not arn.resource.startswith("pipe/"):
         raise NotFoundException(f"{text} is not the ARN of a pipe.")
     row = tx.one(queries.BY_NAME, (arn.account, arn.region, arn.resource.removeprefix("pipe/")))
     if row is None:

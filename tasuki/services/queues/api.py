@@ -217,7 +217,7 @@ def list_queues(tx: Tx, request: Request) -> dict[str, Any]:
     limit = request.input.get("MaxResults")
     _check_page(limit)
     scope = (request.account, request.region, after, prefix, prefix + "\x7f", (limit or _PAGE) + 1)
-    names = [row[0] for row in tx.all(queries.LIST_QUEUES, scope)]
+    names = [row[0] for row in tx.all(queries.LIST_QUEUES, scope)] if "\0" not in prefix else []
     return _page(tx, request, "QueueUrls", names, f"ListQueues {prefix}")
 
 

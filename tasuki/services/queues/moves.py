@@ -101,7 +101,7 @@ def cancel_message_move_task(tx: Tx, request: Request) -> dict[str, Any]:
     """CancelMessageMoveTask: what was moved stays moved."""
     task_id, source_arn = _read_handle(request.input.get("TaskHandle") or "")
     _source(tx, request, source_arn)
-    row = tx.one(queries.TASK, (task_id, source_arn))
+    row = tx.one(queries.TASK, (task_id, source_arn)) if "\0" not in task_id else None
     if row is None:
         raise ResourceNotFound("Task does not exist.")
     task = MoveTask(*row)

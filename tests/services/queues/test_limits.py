@@ -280,3 +280,17 @@ def test_too_many_in_flight(desk: Desk) -> None:  # PF-37
         house.advance(seconds=60)
         assert len(small.receive(url, 10)) == 10
         assert small.conserved(url)
+
+
+def test_names_with_a_zero_byte_are_names_of_nothing(desk: Desk) -> None:
+    """PostgreSQL's texts can't hold one; asking for it must not be a fault of ours."""
+    desk.create("q")
+    bad = "q\0"
+    assert (
+        refused(desk, "SendMessage", {"QueueUrl": bad, "MessageBody": "x"})[0]
+        == "AWS.SimpleQueueService.NonExistentQueue"
+    )
+    assert refused(desk, "ReceiveMessage", {"QueueUrl": bad})[0] == "AWS.SimpleQueueService.NonExistentQueue"
+    assert desk.house.call("sqs", "ListQueues", {"QueueNamePrefix": bad}) == {}
+    policy = f'{{"deadLetterTargetArn":"{ARN}q\\u0000","maxReceiveCount":3}}'
+    assert refused(desk, "CreateQueue", {"QueueName": "r", "Attributes": {"RedrivePolicy": policy}})[0] == INVALID
