@@ -403,7 +403,9 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
     assert run.id is not None
     assert run.finish is not None
     if run.saved is not None:
-        drop_rows(tx, run.id, has_results=len(run.machine.blocks) > 1, was_served=run.in_front)
+        below = f"{run.state.block}/"
+        has_results = any(path.startswith(below) for path in run.machine.blocks)
+        drop_rows(tx, run.id, has_results=has_results, was_served=run.in_front)
     if run.finish.remains and not run.state.express:
         keep_remains(tx, run.id, run.finish.remains)
     tell_status(tx, setting.switchboard, run.state, run.finish, run.last_at)
