@@ -124,7 +124,7 @@ def test_a_high_rate_is_kept_without_waking_for_every_token() -> None:
         play.house.advance(ms=200)
         assert sum(entered(play, one) for one in executions) == 2_000
         counts = [entered(play, one) for one in executions]
-            # One turn apart where units come one after the other; side by side, whoever finds the bucket just emptied loses a turn.
+        # One turn apart where units come one after the other; side by side, whoever finds the bucket just emptied loses a turn.
         assert max(counts[5:]) - min(counts[5:]) <= 3 * AT_A_TURN
         play.house.advance(ms=200)
         assert {play.describe(one)["status"] for one in executions} == {"SUCCEEDED"}
