@@ -32,6 +32,8 @@ CONNECTIONS = 32
 BODY = "x" * 100
 QUEUES = 4
 SENDS, BATCHES, EXECUTIONS = 6_000, 1_000, 400
+WAITERS, WAITS = 600, 5
+"""Executions that wait a second so many times: a unit for each wait, which is what tasks and callbacks cost too."""
 
 
 @dataclass
@@ -145,6 +147,25 @@ async def measure(nodes: list[OwnNode]) -> list[Figure]:
         assert seen["status"] == "SUCCEEDED", seen
         assert loads(seen["output"]).items() >= JSONPATH.answer(number).items(), seen
 
+    waits = {
+        f"W{n}": {"Type": "Wait", "Seconds": 1, "Next": f"W{n + 1}" if n < WAITS - 1 else "End"} for n in range(WAITS)
+    }
+    waiting = {"StartAt": "W0", "States": {**waits, "End": {"Type": "Succeed"}}}
+    wanted = {"name": "waits", "definition": dumps(waiting), "roleArn": role}
+    patient = (await first.call("states", "CreateStateMachine", wanted))["stateMachineArn"]
+    running: list[str] = []
+
+    async def begin(connection: Connection, _: int) -> None:
+        answer = await connection.call("states", "StartExecution", {"stateMachineArn": patient, "input": "{}"})
+        running.append(answer["executionArn"])
+
+    async def end(connection: Connection, _: int) -> None:
+        arn = running.pop()
+        while True:
+            if (await connection.call("states", "DescribeExecution", {"executionArn": arn}))["status"] != "RUNNING":
+                break
+            await asyncio.sleep(0.2)
+
     await stretch("warm", 1_000, 1, send)
     await stretch("warm", 50, 33, execute)
     figures = [
@@ -154,6 +175,15 @@ async def measure(nodes: list[OwnNode]) -> list[Figure]:
         await stretch("batched receive + delete", BATCHES, 10, take_ten),
         await stretch("state transitions (33 a run)", EXECUTIONS, 33, execute),
     ]
+    nodes_before, database_before, began = here.node_cpu_s(), database_cpu_s(), time.perf_counter()
+    await stretch("start", WAITERS, 1, begin)
+    await stretch("end", WAITERS, 1, end)
+    done, seconds = WAITERS * WAITS, time.perf_counter() - began
+    node_us, database_us = (
+        (here.node_cpu_s() - nodes_before) / done * 1e6,
+        (database_cpu_s() - database_before) / done * 1e6,
+    )
+    figures.append(Figure(f"waits of 1 s ({WAITERS} at once)", done / seconds, node_us, database_us))
     for connection in connections:
         await connection.close()
     return figures
