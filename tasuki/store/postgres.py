@@ -31,7 +31,7 @@ from tasuki.store.postgres_errors import BROKEN, Failed, caller_error, connect_e
 from tasuki.store.postgres_outcome import is_committed, origin_of
 from tasuki.store.postgres_seats import NoSeat, Seat, Seats
 from tasuki.store.postgres_tx import PostgresTx, WantsAlone, play
-from tasuki.store.store import STRIPES, Conflict, T, Unit
+from tasuki.store.store import MOST_TURNS, STRIPES, Conflict, T, Unit
 from tasuki.values.chance import Chance
 from tasuki.values.errors import StoreError
 from tasuki.values.instant import Clock, Instant
@@ -44,8 +44,6 @@ OUTCOME_PATIENCE = 3
 """So many times longer, whoever lost the answer of a commit waits for word of it."""
 COMMAND_S = 20.0
 """How long a statement may take before its connection counts as lost. Longer than `lock_timeout`: the server's word comes first."""
-MOST_TURNS = 50
-"""How often a unit runs again that meets others; then its caller hears of it."""
 MOST_REPEATS = 20
 """How often a unit runs again for a unique key: the second time it sees who has it, and each time there may be yet another."""
 _STOPPING = "The node is stopping; nothing was changed."

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 import asyncpg
 
 from tasuki.store.postgres_address import Address
+from tasuki.store.store import MET_TOO_OFTEN
 from tasuki.values.errors import ConfigError, StoreError, StoreFull
 
 Sort: TypeAlias = Literal["met", "taken", "outdated", "gone", "refused", "wrong"]
@@ -73,7 +74,7 @@ def sort_of(why: Exception, *, closed: bool) -> Sort:
 def caller_error(why: Exception, sort: Sort, address: Address) -> Exception:
     """Answer what a caller gets for an error that does not go away. Nothing was changed."""
     if sort == "met":
-        return StoreError("Too many units met at the same rows; nothing was changed. Try again.")
+        return StoreError(MET_TOO_OFTEN)
     if sort in {"gone", "outdated"}:
         return StoreError(f"The database can't be reached ({_said(why)}); nothing was changed. Try again.")
     if sort in {"wrong", "taken"}:

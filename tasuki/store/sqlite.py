@@ -39,7 +39,7 @@ from typing import Any, Generic
 import apsw
 
 from tasuki.store import sqlite_file
-from tasuki.store.store import Params, Row, T, Unit
+from tasuki.store.store import MET_TOO_OFTEN, MOST_TURNS, Conflict, Params, Row, T, Unit
 from tasuki.values.chance import Chance
 from tasuki.values.errors import StoreError, StoreFull, TasukiError
 from tasuki.values.instant import Clock, Instant
@@ -115,8 +115,13 @@ class _Waiting(Generic[T]):
     def release(self) -> None:
         if self.future.done():  # the client went away; its unit counts all the same
             return
-        if self.error is not None:
-            self.future.set_exception(self.error)
+        error = self.error
+        if isinstance(error, Conflict):
+            error = StoreError(MET_TOO_OFTEN)
+        elif isinstance(error, StopIteration):  # a future takes none, as a coroutine raises none
+            error = RuntimeError("a unit raised StopIteration")
+        if error is not None:
+            self.future.set_exception(error)
         else:
             self.future.set_result(self.result)  # type: ignore[arg-type]
 
@@ -285,11 +290,13 @@ class SqliteStore:
                 tx = SqliteTx(self._writer, now, real_now, self._chance)
                 waiting.result = waiting.unit(tx)
                 rings.extend(tx.rings)
-        except Exception as bad:
+        except BaseException as bad:
             if isinstance(bad, _BROKEN) or not self._writer.in_transaction:
                 raise  # the file, not the unit
             self._writer.execute("ROLLBACK")
-            if not isinstance(bad, TasukiError):  # a fault of ours; a room may leave that work alone when it runs again
+            if not isinstance(
+                bad, TasukiError | Conflict
+            ):  # a fault of ours; a room may leave that work alone when it runs again
                 log.exception("a unit failed; its group runs again without it")
             rings.clear()
             return False
@@ -298,21 +305,26 @@ class SqliteStore:
     def _run_guarded(
         self, group: list[_Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
     ) -> None:
-        """Run a group, each unit in its savepoint: one that raises rolls back alone."""
+        """Run a group, each unit in its savepoint: one that raises rolls back alone, one that says `Conflict` runs again."""
         writer = self._writer
         writer.execute("BEGIN IMMEDIATE")
         for waiting in group:
-            tx = SqliteTx(writer, now, real_now, self._chance)
             writer.execute("SAVEPOINT unit")
-            try:
-                waiting.result = waiting.unit(tx)
-            except Exception as bad:
-                if isinstance(bad, _BROKEN) or not writer.in_transaction:
-                    raise  # the whole group is gone
-                writer.execute("ROLLBACK TO unit")
-                waiting.error = bad
-            else:
-                rings.extend(tx.rings)
+            for _ in range(MOST_TURNS):
+                tx = SqliteTx(writer, now, real_now, self._chance)
+                waiting.error = None
+                try:
+                    waiting.result = waiting.unit(tx)
+                except BaseException as bad:
+                    if isinstance(bad, _BROKEN) or not writer.in_transaction:
+                        raise  # the whole group is gone
+                    writer.execute("ROLLBACK TO unit")
+                    waiting.error = bad
+                    if isinstance(bad, Conflict):
+                        continue
+                else:
+                    rings.extend(tx.rings)
+                break
             writer.execute("RELEASE unit")
 
     def _fail_group(self, group: list[_Waiting[Any]], bad: Exception) -> None:

@@ -71,6 +71,10 @@ Unit: TypeAlias = Callable[[Tx], T]
 STRIPES = 16
 """How many rows a hot counter has at most."""
 
+MOST_TURNS = 50
+"""How often a unit runs that meets others, or says `Conflict`; then its caller hears of it."""
+MET_TOO_OFTEN = "Too many units met at the same rows; nothing was changed. Try again."
+
 
 class Conflict(Exception):
     """A unit found that what it saw is not so any more. Nothing is kept, and it runs again."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tasuki.store import leases, timers
-from tasuki.store.store import STRIPES, Tx, Unit
+from tasuki.store.store import MOST_TURNS, STRIPES, Conflict, Tx, Unit
 from tasuki.values.errors import StoreError
 from tests.store.conftest import Opened
 
@@ -137,6 +137,73 @@ def test_a_failing_unit_rolls_back_alone(opened: Opened) -> None:
         ("k1",),
         ("k2",),
     ]
+
+
+def test_a_conflict_is_run_again_with_nothing_in_hand_and_kept_once(opened: Opened) -> None:
+    turns: list[int] = []
+
+    def unit(tx: Tx) -> int:
+        assert tx.notes == {}
+        turns.append(1)
+        tx.notes["turn"] = len(turns)
+        tx.run(PUT, ("k", "once"))
+        tx.ring(f"turn {len(turns)}")
+        if len(turns) < 3:
+            raise Conflict
+        return len(turns)
+
+    async def play() -> Sequence[object]:
+        return await asyncio.gather(
+            opened.store.write(put("k1")), opened.store.write(unit), opened.store.write(put("k2"))
+        )
+
+    assert opened.run(play()) == ["k1", 3, "k2"]
+    assert opened.look(lambda tx: tx.one(COUNT)) == (3,)
+    assert opened.rings == [("turn 3", 1)]
+
+
+def test_whoever_never_agrees_is_told_and_nothing_is_left(opened: Opened) -> None:
+    turns: list[int] = []
+
+    def unit(tx: Tx) -> None:
+        turns.append(1)
+        tx.run(PUT, ("k-never", ""))
+        raise Conflict
+
+    async def play() -> None:
+        with pytest.raises(StoreError, match="met at the same rows; nothing was changed"):
+            await opened.store.write(unit)
+        assert await opened.store.write(put("k1")) == "k1"
+
+    opened.run(play())
+    assert MOST_TURNS <= len(turns) <= MOST_TURNS + 1
+    assert opened.look(lambda tx: tx.one(COUNT)) == (1,)
+
+
+class Odd(BaseException):
+    """What no handler of a room catches."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"), [(Odd, Odd), (asyncio.CancelledError, asyncio.CancelledError), (StopIteration, RuntimeError)]
+)
+def test_whatever_a_unit_raises_is_its_callers_and_nobody_elses(
+    opened: Opened, raised: type[BaseException], seen: type[BaseException]
+) -> None:
+    def odd(tx: Tx) -> None:
+        tx.run(PUT, ("k-odd", ""))
+        raise raised
+
+    async def play() -> Sequence[object]:
+        units = (opened.store.write(one) for one in (put("k1"), odd, put("k2")))
+        answers = await asyncio.wait_for(asyncio.gather(*units, return_exceptions=True), 5)
+        assert await asyncio.wait_for(opened.store.write(put("k3")), 5) == "k3"
+        return answers
+
+    first, second, third = opened.run(play())
+    assert (first, third) == ("k1", "k2")
+    assert isinstance(second, seen)
+    assert opened.look(lambda tx: tx.one(COUNT)) == (3,)
 
 
 def test_a_broken_constraint_rolls_back_that_unit_alone(opened: Opened) -> None:

@@ -13,9 +13,9 @@ import pytest
 from greenlet import greenlet
 
 from tasuki.store import postgres
-from tasuki.store.postgres import MOST_REPEATS, MOST_TURNS, PostgresStore
+from tasuki.store.postgres import MOST_REPEATS, PostgresStore
 from tasuki.store.postgres_clock import DatabaseClock
-from tasuki.store.store import STRIPES, Conflict, Tx
+from tasuki.store.store import STRIPES, Tx
 from tasuki.testing import ManualClock
 from tasuki.values.errors import StoreError, StoreFull, StoreNewer
 from tests.own_postgres import NoServer
@@ -129,45 +129,6 @@ def test_a_key_that_stays_taken_is_the_units_own_fault(url: str) -> None:
         with pytest.raises(asyncpg.UniqueViolationError):
             await store.write(unit)
         assert len(turns) == MOST_REPEATS
-
-    play(url, scene)
-
-
-def test_a_conflict_is_run_again_with_nothing_in_hand_and_kept_once(url: str) -> None:
-    turns: list[int] = []
-    rings: list[str] = []
-
-    def unit(tx: Tx) -> int:
-        assert tx.notes == {}
-        turns.append(1)
-        tx.notes["turn"] = len(turns)
-        tx.run("INSERT INTO told (name) VALUES ('once')")
-        tx.ring(f"turn {len(turns)}")
-        if len(turns) < 3:
-            raise Conflict
-        return len(turns)
-
-    async def scene(store: PostgresStore) -> None:
-        assert await store.write(unit) == 3
-        assert await told(store) == ["once"]
-        assert [one for one in rings if one != "clock"] == ["turn 3"]
-
-    play(url, scene, on_ring=lambda topic, _times: rings.append(topic))
-
-
-def test_whoever_never_agrees_is_told_and_nothing_is_left(url: str) -> None:
-    turns: list[int] = []
-
-    def unit(tx: Tx) -> None:
-        turns.append(1)
-        tx.run("INSERT INTO told (name) VALUES ('never')")
-        raise Conflict
-
-    async def scene(store: PostgresStore) -> None:
-        with pytest.raises(StoreError, match="met at the same rows; nothing was changed"):
-            await store.write(unit)
-        assert len(turns) == MOST_TURNS
-        assert await told(store) == []
 
     play(url, scene)
 

@@ -211,14 +211,7 @@ class FaultyStore:
         try:
             if fill is not None:
                 fill(fills)
-            try:
-                answer = await self._inner.write(watched)
-            except Conflict:
-                if fault != "again":
-                    raise
-                answer = await self._inner.write(
-                    watched
-                )  # its first run was one with savepoints: no store's own repeat
+            answer = await self._inner.write(watched)
         except Undone:
             self._look_alive()
             raise (StoreFull(FULL) if fault == "full" else StoreError(GONE)) from None
