@@ -1,7 +1,11 @@
 """How many more tasks there is room for: on this machine, or on the nodes that live.
 
-A promise of the moment: tasks wait for a node to claim them, and each node claims what fits (`attending.py`). Two calls at
-once may be promised the same room; then one's tasks wait for it.
+Memory is a promise of the moment: tasks wait for a node to claim them, and each node claims what fits (`attending.py`). Two
+calls at once may be promised the same room; then one's tasks wait for it.
+
+The number of tasks is exact. Where units run beside each other they can't see what another one is about to add, so those
+that are near the quota take turns, until their commit. Far from it nobody waits for anybody: units in hand would have to add
+`NEAR` tasks in one moment to go beyond it.
 """
 
 from dataclasses import dataclass
@@ -11,6 +15,9 @@ from tasuki.services.tasks import queries_nodes
 from tasuki.services.tasks.nodes import HEARD_MS
 from tasuki.services.tasks.setting import Setting
 from tasuki.store.store import Tx
+
+NEAR = 250
+"""With room for fewer than so many tasks under the quota, units take turns. Above what any number of nodes starts in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +30,20 @@ class Refusal:
 
 def find_room(tx: Tx, setting: Setting, memory_mib: int, count: int) -> tuple[int, Refusal]:
     """Answer how many of `count` tasks of `memory_mib` each can be placed, and why the others can't."""
-    fit, active, said = _of_many(tx, memory_mib) if setting.shared else _of_one(tx, setting, memory_mib)
+    fit, active, said = _look(tx, setting, memory_mib)
+    if setting.most_tasks - active < NEAR + count:
+        tx.lock(sql.TURN)
+        fit, active, said = _look(tx, setting, memory_mib)
     most = setting.most_tasks - active
     room = max(0, min(count, most, count if fit is None else fit))
     if most >= count:
         return room, Refusal("RESOURCE:MEMORY", said)
     said = f"No more than {setting.most_tasks} tasks run at once (quotas.running_tasks in tasuki.toml)."
     return room, Refusal("RESOURCE:CPU", said)
+
+
+def _look(tx: Tx, setting: Setting, memory_mib: int) -> tuple[int | None, int, str]:
+    return _of_many(tx, memory_mib) if setting.shared else _of_one(tx, setting, memory_mib)
 
 
 def _of_one(tx: Tx, setting: Setting, memory_mib: int) -> tuple[int | None, int, str]:

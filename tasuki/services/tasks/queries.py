@@ -78,6 +78,8 @@ ADD_TASK = (
 )
 # The memory that pending and running tasks have reserved.
 RESERVED_MIB = "SELECT coalesce(sum(memory_mib), 0), count(*) FROM tasks WHERE stopped_at IS NULL"
+# Wait for one's turn to add tasks, and hold it until the unit is over. (PostgreSQL only: see Tx.lock.)
+TURN = "SELECT pg_advisory_xact_lock(hashtext('tasuki: tasks'), hashtext(current_schema()))"
 # Find a task by its id.
 TASK = f"SELECT {TASK_COLUMNS} FROM tasks WHERE account = ? AND region = ? AND name = ?"
 # Hold the tasks of all batches that some tasks (by id) belong to. Whoever changes a task holds its batch first, in this one
