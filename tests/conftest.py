@@ -42,13 +42,13 @@ def pytest_configure(config: pytest.Config) -> None:
             stores.shelf = Lot()
         except NoServer as why:
             raise pytest.UsageError(f"--store postgresql: {why}") from why
-        House.opens = stores.shelf.anew
+        House.opens, House.runs_on = stores.shelf.anew, stores.shelf.loop
 
 
 def pytest_unconfigure() -> None:
     if stores.shelf is not None:
         stores.shelf.close()
-        stores.shelf, House.opens = None, in_memory
+        stores.shelf, House.opens, House.runs_on = None, in_memory, None
 
 
 def pytest_report_header(config: pytest.Config) -> str:

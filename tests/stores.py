@@ -4,6 +4,7 @@ A test says `House(...)` and gets a store with nothing in it, or `House(..., sto
 that path has left.
 """
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,9 @@ _TABLES_THERE = "SELECT tablename FROM pg_tables WHERE schemaname = current_sche
 
 class Shelf(Protocol):
     """Where stores come from that are not SQLite's."""
+
+    loop: asyncio.AbstractEventLoop
+    """The loop on which houses run, so that connections outlast them."""
 
     def anew(self, house: House) -> Store:
         """Open a store with nothing in it."""

@@ -1,11 +1,13 @@
 """The stores that `--store postgresql` gives to the tests' houses: one test finds nothing of the one before."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tasuki.store.postgres import PostgresStore
+from tasuki.store.store import Tx
 from tasuki.testing import House
 from tests.lot import Lot
 from tests.own_postgres import NoServer
@@ -73,6 +75,38 @@ def test_what_a_test_keeps_is_there_until_the_test_is_over(lot: Lot, tmp_path: P
     lot.test_is_over()
     with House(store=lot.kept(tmp_path / "a")) as next_test:
         assert rows(next_test, "SELECT * FROM timers") == []
+
+
+def test_connections_go_from_house_to_house(lot: Lot) -> None:
+    with House(store=lot.anew, loop=lot.loop) as first:
+        write(first, ROW)
+        before = rows(first, "SELECT pg_backend_pid()")
+    with House(store=lot.anew, loop=lot.loop) as second:
+        assert rows(second, "SELECT * FROM timers") == []
+        assert rows(second, "SELECT pg_backend_pid()") == before
+
+
+def test_two_stores_of_one_schema_have_connections_of_their_own_and_hear_each_other(lot: Lot, tmp_path: Path) -> None:
+    open_it = lot.kept(tmp_path / "a")
+    with House(store=open_it, loop=lot.loop):
+        pass
+
+    def ring(tx: Tx) -> None:
+        tx.ring("from the other")
+
+    async def ring_until_heard(one: House, other: House) -> None:
+        while not await one.bell.wait("from the other", 0.05):
+            await other.store.write(ring)
+
+    with House(store=open_it, loop=lot.loop) as one, House(store=open_it, loop=lot.loop) as other:
+        assert rows(one, "SELECT pg_backend_pid()") != rows(other, "SELECT pg_backend_pid()")
+        lot.loop.run_until_complete(asyncio.wait_for(ring_until_heard(one, other), 10))
+
+
+def test_what_a_closed_house_left_to_do_is_over(lot: Lot) -> None:
+    with House(store=lot.anew, loop=lot.loop):
+        left = lot.loop.create_task(asyncio.Event().wait())
+    assert left.cancelled()
 
 
 def test_a_store_that_a_failed_test_left_open_is_closed(lot: Lot) -> None:

@@ -39,9 +39,11 @@ class House:
     (on disk, say); the house closes it. Use it as a context manager, or `close` it.
     `loop` lends an event loop that several houses share.
     `House.opens` is what houses without a `store` open: SQLite in memory, unless a whole test run is to use another.
+    `House.runs_on` is the loop of houses without a `loop`, where stores outlast a house: each has its own if it is None.
     """
 
     opens: ClassVar[Callable[["House"], Store]]
+    runs_on: ClassVar[asyncio.AbstractEventLoop | None] = None
 
     def __init__(
         self,
@@ -57,8 +59,9 @@ class House:
         self.clock = clock or ManualClock()
         self.chance = Chance.seeded(seed)
         self.bell = Bell()
-        self._loop = loop or asyncio.new_event_loop()
-        self._owns_loop = loop is None
+        lent = loop or House.runs_on
+        self._loop = lent or asyncio.new_event_loop()
+        self._owns_loop = lent is None
         self.store: Store = (store or House.opens)(self)
         self._run(self.store.open())
         self.switchboard = Switchboard()
