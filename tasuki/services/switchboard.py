@@ -20,7 +20,7 @@ status_listeners   nobody yet: told of each status change of a Standard executio
 `watcher` is a string `ROOM:KEY`, chosen by the caller and handed back untouched: `finished(tx, watcher, outcome)`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -107,8 +107,14 @@ class Source(Protocol):
     def check(self, tx: Tx, arn: str) -> str | None:
         """Answer None if the source exists, else why not."""
 
-    def peek(self, tx: Tx, arn: str) -> tuple[int, Instant | None]:
-        """Answer (messages receivable now, at most some thousands; if none, when the next one becomes so). Reads only."""
+    def nearest(self, tx: Tx, arns: Sequence[str]) -> Mapping[str, Instant | None]:
+        """Answer, of up to a hundred sources, those that exist, and when the next message becomes receivable. Reads only.
+
+        Not after now: one is. None: there is none.
+        """
+
+    def count(self, tx: Tx, arn: str) -> int:
+        """Answer how many messages are receivable now, at most some thousands. Reads only."""
 
     def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
         """Claim up to `limit` messages as a receive does (counts, dead-letter redrive included)."""

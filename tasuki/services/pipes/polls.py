@@ -26,9 +26,9 @@ is too large by itself fails.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from tasuki.services.pipes import queries
 from tasuki.services.pipes.calls import is_busy, note_call, watcher_of
@@ -52,7 +52,11 @@ MAX_INPUT_BYTES = 262_144
 """The largest input of an execution (Step Functions quotas)."""
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS = SECOND, 5 * MINUTE
 BARREN_PAUSE_MS = SECOND
-"""The pause after a round in which the queue gave nothing of what it showed."""
+"""The pause after a round in which the queue gave nothing of so much that it must be clearing away dead ones."""
+MANY = 1_000
+"""What is in other consumers' hands just now is less: they hold a message for no longer than it takes to receive it."""
+MOST_SIGHTS = 100
+"""Sources that are looked at together."""
 HOLD_MS = 10 * SECOND
 """How long a pipe is left alone whose round broke."""
 WIDTH = 4
@@ -65,6 +69,10 @@ GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
 """Refusals after which there is nothing to try again."""
 CACHED = 2_000
 """Compiled pipes kept in memory, by revision."""
+
+
+Sights: TypeAlias = Mapping[str, Instant | None]
+"""When the sources that exist have a message to give, by ARN."""
 
 
 class Turn(NamedTuple):
@@ -96,8 +104,8 @@ class Round:
     handovers: list[Handover] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
     """The executions of this round that have names."""
-    barren: bool = False
-    """The queue showed messages and gave none: it is busy clearing away dead ones."""
+    barren_ms: int = 0
+    """How long to pause since the queue showed messages and gave none."""
     problem: str = ""
     gone: str = ""
     """Why the target takes nothing any more."""
@@ -119,8 +127,8 @@ class Pump:
     def look(self, tx: Tx) -> Instant | None:
         """Answer when there is work; reads only."""
         nearest: Instant | None = None
-        for row in tx.all(queries.TURNS):
-            due, _ = self._due(tx, Turn(*row))
+        for turn, sights in self._turns(tx):
+            due, _ = self._due(tx, turn, sights)
             if due is not None and (nearest is None or due < nearest):
                 nearest = due
                 if due <= tx.now:
@@ -130,14 +138,13 @@ class Pump:
     def run(self, tx: Tx) -> Instant | None:
         """Serve the pipe whose turn it is and that no other node serves; answer when there is work next."""
         nearest: Instant | None = None
-        for row in tx.all(queries.TURNS):
-            seen = Turn(*row)
-            due, count = self._due(tx, seen)
+        for seen, sights in self._turns(tx):
+            due, count = self._due(tx, seen, sights)
             if due is not None and due <= tx.now:
                 taken = tx.one(queries.TAKE_TURN, (seen.pipe,))
                 turn = Turn(*taken) if taken is not None else None
                 if turn is not None and turn != seen:  # another node served it since
-                    due, count = self._due(tx, turn)
+                    due, count = self._due(tx, turn, self._sights(tx, (turn,)))
                 if turn is None:
                     due = tx.now + OTHERS_MS
                 elif due is not None and due <= tx.now:
@@ -164,20 +171,47 @@ class Pump:
         assert parsed is not None, "a source was an ARN when its pipe was made"
         return self._switchboard.sources[parsed.service]
 
-    def _due(self, tx: Tx, turn: Turn) -> tuple[Instant | None, int]:
+    def _turns(self, tx: Tx) -> Iterator[tuple[Turn, Sights]]:
+        """Answer the running flows, who was served longest ago first, and what their sources show.
+
+        Sources are looked at some at a time, more each time: the first pipe often has work, and a thousand may be idle.
+        """
+        turns = [Turn(*row) for row in tx.all(queries.TURNS)]
+        at, width = 0, 1
+        while at < len(turns):
+            some = turns[at : at + width]
+            sights = self._sights(tx, some)
+            for turn in some:
+                yield turn, sights
+            at, width = at + width, min(width * 10, MOST_SIGHTS)
+
+    def _sights(self, tx: Tx, turns: Sequence[Turn]) -> Sights:
+        """Answer when the sources of these flows, but of those that pause, have a message; those that are gone are left out."""
+        arns: dict[Source, dict[str, None]] = {}
+        for turn in turns:
+            if self._retry_at(turn) <= tx.now:
+                arns.setdefault(self._source(turn.source), {})[turn.source] = None
+        sights: dict[str, Instant | None] = {}
+        for source, wanted in arns.items():
+            sights.update(source.nearest(tx, list(wanted)))
+        return sights
+
+    def _retry_at(self, turn: Turn) -> Instant:
+        return max(turn.retry_at, self._held.get(turn.revision, 0))
+
+    def _due(self, tx: Tx, turn: Turn, sights: Sights) -> tuple[Instant | None, int]:
         """Answer (when this pipe has something to do, how many messages could be received now).
 
         A source counts some thousands at most, so a larger batch is never seen full and goes when its window ends.
         """
-        retry_at = max(turn.retry_at, self._held.get(turn.revision, 0))
+        retry_at = self._retry_at(turn)
         if retry_at > tx.now:
             return retry_at, 0
-        source = self._source(turn.source)
-        count, next_at = source.peek(tx, turn.source)
+        is_gone = turn.source not in sights
+        next_at = sights.get(turn.source)
+        count = self._source(turn.source).count(tx, turn.source) if next_at is not None and next_at <= tx.now else 0
         if count == 0:
-            stale = turn.window_from is not None
-            gone = next_at is None and source.check(tx, turn.source) is not None
-            return (tx.now if stale or gone else next_at), 0
+            return (tx.now if is_gone or turn.window_from is not None else next_at), 0
         flow = self._flow(tx, turn)
         if flow is None:
             return None, 0
@@ -216,8 +250,8 @@ class Pump:
         if done.receipts:
             source.delete(tx, flow.source, done.receipts)
         self._switchboard.record_all(tx, done.handovers)
-        if not messages and source.peek(tx, flow.source)[0] >= count:
-            done.barren = True
+        if not messages and (left := source.count(tx, flow.source)) >= count:
+            done.barren_ms = BARREN_PAUSE_MS if left >= MANY else OTHERS_MS
         self._settle(tx, turn, done)
         if done.gone:
             self._stop(tx, turn, ("Target", done.gone))
@@ -269,7 +303,7 @@ class Pump:
                 retry_at = tx.now + min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS << min(failures - 1, 20))
         elif not done.delivered and not done.duplicates:
             failures, reason = turn.failures, turn.reason  # nothing was tried: the last failure stands
-            retry_at = tx.now + BARREN_PAUSE_MS if done.barren else 0
+            retry_at = tx.now + done.barren_ms if done.barren_ms else 0
         tx.run(
             queries.SETTLE,
             (retry_at, failures, reason, done.delivered, done.duplicates, done.filtered, done.failed, turn.pipe),

@@ -8,7 +8,7 @@ from typing import Any
 from tasuki.services.queues import queries, settling, shelf
 from tasuki.services.queues.checks import read_outgoing
 from tasuki.services.queues.errors import QueueDoesNotExist, SdkClientException
-from tasuki.services.queues.model import Claimed, Queue, name_in_arn, name_in_url, trace_of
+from tasuki.services.queues.model import Claimed, Queue, name_in_url, trace_of
 from tasuki.services.queues.receiving import IN_FLIGHT_CAP, system_attributes
 from tasuki.services.queues.sending import answer
 from tasuki.services.switchboard import Answer, Caller, Received
@@ -18,7 +18,7 @@ from tasuki.values.documents import dumps
 from tasuki.values.instant import Instant
 
 PEEK_LIMIT = 2_000
-"""Receivable messages that a peek counts at most."""
+"""Receivable messages that are counted at most."""
 
 
 class QueueSource:
@@ -31,19 +31,21 @@ class QueueSource:
         """Answer None if the queue exists, else why not."""
         return None if _find(tx, arn) is not None else f"The queue {arn} does not exist."
 
-    def peek(self, tx: Tx, arn: str) -> tuple[int, Instant | None]:
-        """Answer (messages receivable now, up to `PEEK_LIMIT`; where there is none, when the next becomes receivable)."""
-        parts = parse_arn(arn)
-        name = name_in_arn(arn, parts.account, parts.region) if parts is not None else None
-        found = shelf.look_at(tx, parts.account, parts.region, name) if parts is not None and name is not None else None
-        if found is None:
-            return 0, None
-        queue, nearest = found
-        tx.notes.setdefault(shelf.SEEN, {})[arn] = queue
-        if nearest is None or nearest > tx.now:
-            return 0, nearest
-        counted = tx.one(queries.COUNT_RECEIVABLE, (queue.shelf, tx.now, PEEK_LIMIT))
-        return (counted[0] if counted is not None else 0), None
+    def nearest(self, tx: Tx, arns: Sequence[str]) -> Mapping[str, Instant | None]:
+        """Answer those of these queues that exist, and when their next messages become receivable (not after now: one is)."""
+        seen: dict[str, Queue] = tx.notes.setdefault(shelf.SEEN, {})
+        found: dict[str, Instant | None] = {}
+        for (account, region), named in _by_place(arns).items():
+            for queue, due in shelf.look_at_all(tx, account, region, list(named)):
+                for arn in named[queue.name]:
+                    seen[arn], found[arn] = queue, due
+        return found
+
+    def count(self, tx: Tx, arn: str) -> int:
+        """Answer how many messages are receivable now, up to `PEEK_LIMIT`."""
+        queue = _find(tx, arn)
+        counted = tx.one(queries.COUNT_RECEIVABLE, (queue.shelf, tx.now, PEEK_LIMIT)) if queue is not None else None
+        return counted[0] if counted is not None else 0
 
     def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
         """Claim up to `limit` messages of together up to `max_bytes` (one at least, if there is one).
@@ -73,6 +75,17 @@ class QueueSource:
         queue = _find(tx, arn)
         if queue is not None:
             settling.release(tx, queue, receipts, delay_ms)
+
+
+def _by_place(arns: Sequence[str]) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """Group queues' ARNs by (account, region), and there by name."""
+    places: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for arn in arns:
+        parts = parse_arn(arn)
+        if parts is not None and parts.service == "sqs":
+            place = places.setdefault((parts.account, parts.region), {})
+            place.setdefault(parts.resource, []).append(arn)
+    return places
 
 
 def record(queue: Queue, message: Claimed) -> dict[str, Any]:

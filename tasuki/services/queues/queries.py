@@ -17,6 +17,11 @@ LOOK = (
     f"SELECT (SELECT visible_at FROM messages WHERE messages.shelf = queues.shelf ORDER BY visible_at LIMIT 1), {_QUEUE} "  # noqa: S608 - the columns are ours
     f"FROM {_QUEUES} WHERE account = ? AND region = ? AND name = ?"
 )
+# The same of so many names at once; what is left over of the placeholders is filled with no name.
+LOOK_MANY = {
+    count: f"{LOOK.removesuffix('name = ?')}name IN ({', '.join('?' * count)})"
+    for count in (10, 100)
+}
 # The queue whose shelf is swept.
 QUEUE_BY_ID = f"SELECT {_QUEUE} FROM {_QUEUES} WHERE id = ?"  # noqa: S608 - the columns are ours
 # What only the queue's own attributes and tags are asked for.

@@ -37,6 +37,8 @@ SCAN_LIMIT = 1_000
 HELD_MS = 50
 """When to look again at what is due and in another unit's hands: it ends soon, and perhaps undone."""
 BODIES_AT_ONCE = 10
+LOOKS = tuple(queries.LOOK_MANY)
+"""How many queues one statement looks at."""
 SMALLEST_SHARE = 128
 """Into so many parts the cap on messages in flight is divided, at the least, where several stripes receive."""
 
@@ -55,6 +57,17 @@ def look_at(tx: Tx, account: str, region: str, name: str) -> tuple[Queue, Instan
     """Answer the queue of that name and when its next message becomes receivable (not after now: one is)."""
     row = tx.one(queries.LOOK, (account, region, name)) if "\0" not in name else None
     return (Queue(*row[1:]), row[0]) if row is not None else None
+
+
+def look_at_all(tx: Tx, account: str, region: str, names: Sequence[str]) -> list[tuple[Queue, Instant | None]]:
+    """Answer the same of up to a hundred names at once."""
+    if len(names) == 1:
+        found = look_at(tx, account, region, names[0])
+        return [found] if found is not None else []
+    given = [name for name in names if "\0" not in name]
+    size = LOOKS[0] if len(given) <= LOOKS[0] else LOOKS[1]
+    rows = tx.all(queries.LOOK_MANY[size], (account, region, *given, *[""] * (size - len(given))))
+    return [(Queue(*row[1:]), row[0]) for row in rows]
 
 
 def find_by_arn(tx: Tx, arn: str, account: str, region: str) -> Queue | None:

@@ -40,12 +40,15 @@ class StubQueue:
     def check(self, _tx: Tx, arn: str) -> str | None:
         return self.gone if arn == QUEUE else f"queue {arn} does not exist"
 
-    def peek(self, tx: Tx, _arn: str) -> tuple[int, Instant | None]:
-        row = tx.one("SELECT count(*) FROM stub_messages WHERE visible_at <= ?", (tx.now,))
-        following = tx.one("SELECT min(visible_at) FROM stub_messages WHERE visible_at > ?", (tx.now,))
+    def nearest(self, tx: Tx, arns: Sequence[str]) -> dict[str, Instant | None]:
+        row = tx.one("SELECT min(visible_at) FROM stub_messages")
         assert row is not None
-        assert following is not None
-        return row[0], following[0]
+        return dict.fromkeys(arns, row[0]) if self.gone is None else {}
+
+    def count(self, tx: Tx, _arn: str) -> int:
+        row = tx.one("SELECT count(*) FROM stub_messages WHERE visible_at <= ?", (tx.now,))
+        assert row is not None
+        return int(row[0])
 
     def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
         taken: list[Received] = []

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,6 +24,19 @@ GIVE = "INSERT INTO given (execution, payload) VALUES (?, ?)"
 ALL_GIVEN = "SELECT execution, payload FROM given"
 HANDOVERS = "SELECT source_id, outcome FROM handovers"
 FLOWS = "SELECT sum(delivered), sum(failed) FROM pipe_flows"
+MANY_QUEUES = """
+INSERT INTO queues (account, region, name, shelf, created_at, modified_at, delay_s, visibility_s, retention_s, wait_s,
+    max_bytes, attributes, tags)
+SELECT '000000000000', 'us-east-1', 'idle-' || n, n, 0, 0, 0, 30, 345600, 0, 262144, '{}', '{}'
+FROM generate_series(11, 310) AS n
+"""
+MANY_SHELVES = "INSERT INTO shelves (shelf) SELECT n FROM generate_series(11, 310) AS n"
+LATER = 7_000_000_000_000
+PAUSE = f"UPDATE pipe_flows SET retry_at = {LATER}"
+MANY_FLOWS = """
+INSERT INTO pipe_flows (pipe, revision, running, source, batch_size, window_ms, served)
+SELECT n, 'r' || n, 1, 'arn:aws:sqs:us-east-1:000000000000:idle-' || n, 10, 0, 0 FROM generate_series(11, 310) AS n
+"""
 Scene = Callable[[list[Node], ManualClock], Coroutine[Any, Any, None]]
 
 
@@ -170,6 +184,52 @@ def test_a_pipe_that_another_node_serves_is_left_to_it(postgres_url: str) -> Non
         assert counted.sent == 10
 
     play(postgres_url, scene, Machine())
+
+
+def run_it(statement: str, tx: Tx) -> None:
+    tx.run(statement)
+
+
+def test_messages_in_other_hands_are_looked_at_again_soon(postgres_url: str) -> None:
+    async def scene(house: list[Node], clock: ManualClock) -> None:
+        await pipe(house[0], "p", "a")
+        await send(house[0], "a", 1)
+        is_held, is_over = asyncio.Event(), asyncio.Event()
+
+        def receives_and_gives_up(tx: Tx) -> None:
+            assert len(house[0].switchboard.sources["sqs"].receive(tx, ARN + "a", 10, 1_000_000)) == 10
+            is_held.set()
+            while not is_over.is_set():
+                tx.one("SELECT 1")
+            raise Refused("undone")
+
+        holder = asyncio.create_task(house[0].store.write(receives_and_gives_up))
+        await is_held.wait()
+        assert await house[1].round("pipes") == clock.now()
+        assert await house[1].store.look(house[1].polls["pipes"].look) == clock.now() + polls.OTHERS_MS
+        is_over.set()
+        with pytest.raises(Refused):
+            await holder
+        clock.set(clock.now() + polls.OTHERS_MS)
+        await house[1].round("pipes")
+        assert len(await given(house[1])) == 10
+
+    play(postgres_url, scene, Machine())
+
+
+def test_a_look_at_many_idle_pipes_costs_few_statements(postgres_url: str) -> None:
+    async def scene(house: list[Node], _clock: ManualClock) -> None:
+        (node,) = house
+        for many in (MANY_SHELVES, MANY_QUEUES, MANY_FLOWS):
+            await node.store.write(partial(run_it, many))
+        look = node.polls["pipes"].look
+        assert await node.store.look(look) is None
+        assert await node.statements(lambda: node.store.look(look)) == 1 + 5  # the turns; 1, 10, 100, 100, 100 queues
+        await node.store.write(partial(run_it, PAUSE))
+        assert await node.statements(lambda: node.store.look(look)) == 1  # who pauses is not asked
+        assert await node.store.look(look) == LATER
+
+    play(postgres_url, scene, Machine(), count=1)
 
 
 def test_a_round_that_breaks_is_left_alone_but_not_one_that_the_store_could_not_do(postgres_url: str) -> None:

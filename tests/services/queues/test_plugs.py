@@ -7,6 +7,7 @@ import pytest
 
 from tasuki.services.queues.errors import MissingRequiredParameter, QueueDoesNotExist, SdkClientException
 from tasuki.services.switchboard import Caller, Integration, Source
+from tasuki.store.store import Tx
 from tests.services.queues.conftest import ARN, Desk
 
 ORIGIN = 1_767_225_600_000
@@ -64,22 +65,37 @@ def test_the_record_that_a_pipe_hands_on(desk: Desk) -> None:
     assert desk.conserved(url)
 
 
-def test_peek_counts_and_tells_when_the_next_comes(desk: Desk) -> None:
+def test_a_look_tells_when_the_next_comes_and_counts_what_is_there(desk: Desk) -> None:
     url = desk.create()
 
-    def peek() -> tuple[int, int | None]:
-        return desk.house.unit(lambda tx: source(desk).peek(tx, ARN + "q"))
+    def look() -> tuple[int | None, int]:
+        def unit(tx: Tx) -> tuple[int | None, int]:
+            sights = source(desk).nearest(tx, [ARN + "q"])
+            return sights[ARN + "q"], source(desk).count(tx, ARN + "q")
 
-    assert peek() == (0, None)
+        return desk.house.unit(unit)
+
+    assert look() == (None, 0)
     desk.send(url)
     desk.send(url, DelaySeconds=9)
-    assert peek() == (1, None)
+    assert look() == (ORIGIN, 1)
     (first,) = desk.receive(url)
     desk.delete(url, first)
-    assert peek() == (0, ORIGIN + 9_000)
+    assert look() == (ORIGIN + 9_000, 0)
     desk.house.advance(seconds=9)
-    assert peek() == (1, None)
-    assert desk.house.unit(lambda tx: source(desk).peek(tx, ARN + "gone")) == (0, None)
+    assert look() == (ORIGIN + 9_000, 1)
+    assert desk.house.unit(lambda tx: source(desk).count(tx, ARN + "gone")) == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 10, 11, 100])
+def test_many_queues_are_looked_at_together_and_those_that_are_gone_left_out(desk: Desk, count: int) -> None:
+    names = [f"q{at}" for at in range(count)]
+    for name in names[1:]:
+        desk.create(name)
+    desk.send(desk.create("busy"), "x")
+    arns = [ARN + name for name in (*names[:-1], "busy")]
+    seen = desk.house.unit(lambda tx: source(desk).nearest(tx, [*arns, "arn:aws:sns:us-east-1:000000000000:q1", "?"]))
+    assert seen == dict.fromkeys(arns[1:-1]) | {ARN + "busy": ORIGIN}
 
 
 def test_a_claim_stays_within_its_bytes_but_takes_one(desk: Desk) -> None:
