@@ -4,6 +4,7 @@
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP := -m pip install --quiet --disable-pip-version-check --no-input
+POSTGRESQL = .venv/bin/python -m pytest --store postgresql tests/services tests/stories
 STORY ?= dispatch
 ARGS ?=
 
@@ -22,11 +23,18 @@ setup: .venv/.ready  ## a virtual environment with exactly the locked packages
 demo: .venv/.ready  ## play a story end to end: real routing jobs, from a queue to their results
 	@.venv/bin/tasuki demo $(STORY) $(ARGS)
 
-test: .venv/.ready .venv-awscli/.ready  ## the tests; ARGS go to pytest
+test: .venv/.ready .venv-awscli/.ready  ## all tests, then those of the API once more on PostgreSQL; with ARGS: pytest ARGS
+ifeq ($(strip $(ARGS)),)
+	@failed=; .venv/bin/python -m pytest || failed="on SQLite"; \
+	printf '\nThe API on PostgreSQL:\n'; \
+	$(POSTGRESQL) || failed="$${failed:+$$failed and }on PostgreSQL"; \
+	[ -z "$$failed" ] || { echo "Tests failed $$failed; their summaries are above." >&2; exit 1; }
+else
 	@.venv/bin/python -m pytest $(ARGS)
+endif
 
 postgresql: .venv/.ready  ## the tests of the API on PostgreSQL: a server that is there, or one of their own
-	@.venv/bin/python -m pytest --store postgresql tests/services tests/stories $(ARGS)
+	@$(POSTGRESQL) $(ARGS)
 
 fuzz: .venv/.ready  ## random definitions, paths and queries for FUZZ_SECONDS (300)
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-300} .venv/bin/python -m pytest tests/fuzz -m fuzz -s $(ARGS)

