@@ -1,11 +1,16 @@
 """Wake-ups. Losing one costs latency, never correctness: whoever waits also knows when to look again.
 
 Two kinds of listeners: *subscribers* (polls) are woken at every ring of their topic; *waiters* (long polls) take
-turns, first come first served: a ring for k messages wakes k of them.
+turns, first come first served: a ring for k messages wakes k of them. A ring of EVERYTHING wakes them all: the clock was
+moved, or rings of other nodes were lost, and nobody knows which.
 """
 
 import asyncio
 from collections import defaultdict, deque
+from collections.abc import Iterable
+
+EVERYTHING = "clock"
+"""The topic that concerns everybody; polls subscribe to it, too."""
 
 
 class Bell:
@@ -25,9 +30,14 @@ class Bell:
         return event
 
     def ring(self, topic: str, times: int = 1) -> None:
-        """Wake all subscribers of `topic` and its first `times` waiters."""
+        """Wake all subscribers of `topic` and its first `times` waiters; at EVERYTHING all waiters there are."""
         for event in self._subscribers.get(topic, ()):
             event.set()
+        if topic == EVERYTHING:
+            for everyone in self._waiters.values():
+                _wake(everyone, True)
+            self._waiters.clear()
+            return
         waiters = self._waiters.get(topic)
         while waiters and times > 0:
             waiter = waiters.popleft()
@@ -63,10 +73,14 @@ class Bell:
         """Send all waiters away, and who comes later too."""
         self.closed = True
         for waiters in self._waiters.values():
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(False)
+            _wake(waiters, False)
 
     def waiting(self, topic: str) -> int:
         """Answer how many wait for `topic` (for the tests and `doctor`)."""
         return len(self._waiters.get(topic, ()))
+
+
+def _wake(waiters: Iterable[asyncio.Future[bool]], answer: bool) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(answer)

@@ -30,11 +30,14 @@ HEARD_MS = MINUTE
 MOST_BYTES = 7_000
 """What one NOTIFY says at most: the server takes payloads of less than 8,000 bytes."""
 MOST_NOTIFIES = 8
-"""More than this at once rings as "look at everything"; whoever waits for one topic looks again in his own time."""
+"""More than this at once rings as "look at everything"."""
 PAUSE_S = 1.0
+"""The pause before another try to listen."""
+LOST_PAUSE_S = 0.05
+"""The same when it did listen until now: meanwhile nobody hears what rings elsewhere."""
 
 EVERYTHING = "clock"
-"""The topic that all polls listen to."""
+"""The topic that all polls and long polls listen to."""
 
 
 class PostgresBell:
@@ -55,6 +58,7 @@ class PostgresBell:
         self._heard_at: Instant | None = None
         self._task: asyncio.Task[None] | None = None
         self._own_pid = 0
+        self._listens = False
         self.notifies = 0
         """How many NOTIFYs went out."""
 
@@ -80,6 +84,7 @@ class PostgresBell:
     async def _serve(self) -> None:
         said = ""
         while True:
+            self._listens = False
             connection: asyncpg.Connection[Any] | None = None
             try:
                 connection = await self._connect()
@@ -88,11 +93,11 @@ class PostgresBell:
             except (*BROKEN, asyncpg.PostgresError, TasukiError) as bad:
                 if str(bad) != said:  # one line for each reason, not for each second
                     said = str(bad)
-                    log.warning("the bell between nodes is lost (%s); trying again each %s s", bad, PAUSE_S)
+                    log.warning("the bell between nodes is lost (%s); trying again", bad)
             finally:
                 if connection is not None:
                     connection.terminate()
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(LOST_PAUSE_S if self._listens else PAUSE_S)
 
     async def _ring_for_others(self, connection: "asyncpg.Connection[Any]") -> None:
         gone = asyncio.Event()
@@ -104,6 +109,7 @@ class PostgresBell:
         connection.add_termination_listener(lost)
         self._own_pid = connection.get_server_pid()
         await connection.add_listener(self._channel, self._heard)
+        self._listens = True
         self._on_ring(EVERYTHING, 1)  # what rang before we listened
         await self._notify(connection, dumps({"hello": True, "rings": {}}))
         while not gone.is_set():

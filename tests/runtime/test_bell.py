@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tasuki.runtime.bell import Bell
+from tasuki.runtime.bell import EVERYTHING, Bell
 
 
 async def settle() -> None:
@@ -31,6 +31,18 @@ def test_a_ring_for_k_wakes_the_first_k_waiters() -> None:
         return woken
 
     assert asyncio.run(play()) == ["a", "b", "c", "d"]
+
+
+def test_a_ring_for_everything_wakes_everybody_who_waits() -> None:
+    async def play() -> list[bool]:
+        bell = Bell()
+        tasks = [asyncio.create_task(bell.wait(topic, 60)) for topic in ("q", "q", "r", EVERYTHING)]
+        await settle()
+        bell.ring(EVERYTHING)
+        assert bell.waiting("q") == bell.waiting("r") == 0
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(play()) == [True] * 4
 
 
 def test_who_goes_away_takes_nobodys_turn() -> None:
