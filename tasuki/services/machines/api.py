@@ -86,7 +86,6 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     Raises InvalidName, InvalidDefinition, StateMachineAlreadyExists, StateMachineDeleting, StateMachineLimitExceeded,
     TooManyTags, InvalidLoggingConfiguration, ValidationException.
     """
-    tx.alone()
     given = request.input
     name, definition, kind = check_name(given["name"]), given["definition"], given.get("type", "STANDARD")
     _refuse_what_is_not_served(given)
@@ -94,6 +93,7 @@ def create_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     logging, tracing = given.get("loggingConfiguration"), given.get("tracingConfiguration")
     check_logging(logging)
     digest = _check_definition(setting, definition, kind)
+    tx.alone()  # not before: a large definition takes seconds to parse, once
     there = find_machine(tx, arn)
     if there is not None:
         if there.status != "ACTIVE":
@@ -126,7 +126,6 @@ def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     Raises MissingRequiredParameter, InvalidDefinition, StateMachineDoesNotExist, StateMachineDeleting, InvalidArn,
     InvalidLoggingConfiguration, ValidationException.
     """
-    tx.alone()
     given = request.input
     arn = given["stateMachineArn"]
     _refuse_what_is_not_served(given)
@@ -142,6 +141,7 @@ def update_state_machine(tx: Tx, request: Request, setting: Setting) -> dict[str
     check_logging(logging)
     definition = given.get("definition") or there.definition
     digest = _check_definition(setting, definition, there.type) if definition != there.definition else there.digest
+    tx.alone()  # not before: a large definition takes seconds to parse, once
     role_arn = given.get("roleArn") or there.role_arn
     logging_text = encode_settings(logging, LOGGING_OFF) if logging is not None else there.logging
     tracing_text = encode_settings(tracing, TRACING_OFF) if tracing is not None else there.tracing

@@ -1,10 +1,15 @@
 """State machines over the API: names, definitions, revisions, tags, listings."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from tasuki.language.definition import Machine
+from tasuki.language.parse import parse
+from tasuki.services.machines import definitions
 from tasuki.services.machines.errors import (
     InvalidArn,
     InvalidDefinition,
@@ -20,6 +25,7 @@ from tasuki.services.machines.errors import (
     TooManyTags,
     ValidationException,
 )
+from tasuki.store.store import Tx
 from tests.services.machines.stubs import PASS, ROLE, WAIT, Play
 
 
@@ -31,6 +37,42 @@ def test_creating_again_is_harmless_and_role_and_tags_do_not_count(play: Play) -
     )
     assert again["stateMachineArn"] == arn
     assert again["creationDate"] == play.house.now - 5_000
+
+
+class Noting:
+    """A transaction that writes down when it was to be alone."""
+
+    def __init__(self, tx: Tx, said: list[str]) -> None:
+        self._tx, self._said = tx, said
+
+    def alone(self) -> None:
+        self._said.append("alone")
+        self._tx.alone()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+
+def test_nobody_waits_while_a_definition_is_parsed(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of JSONata takes seconds; on PostgreSQL the whole house waits for a unit that is alone."""
+    said: list[str] = []
+
+    def noting(text: str) -> Machine:
+        said.append("parse")
+        return parse(text)
+
+    monkeypatch.setattr(definitions, "parse", noting)
+    for name in ("CreateStateMachine", "UpdateStateMachine"):
+        found = play.house.switchboard.operations["stepfunctions", name]
+        run = partial(lambda run, tx, request: run(Noting(tx, said), request), found.run)
+        monkeypatch.setitem(play.house.switchboard.operations, ("stepfunctions", name), replace(found, run=run))
+    arn = play.create(PASS)
+    assert said[:2] == ["parse", "alone"]
+    assert said.count("parse") == 1  # also where the unit begins again to be alone
+    said.clear()
+    play.call("UpdateStateMachine", stateMachineArn=arn, definition=json.dumps(WAIT))
+    assert said[:2] == ["parse", "alone"]
+    assert said.count("parse") == 1
 
 
 @pytest.mark.parametrize(
