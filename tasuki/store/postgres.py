@@ -46,13 +46,16 @@ COMMAND_S = 20.0
 """How long a statement may take before its connection counts as lost. Longer than `lock_timeout`: the server's word comes first."""
 MOST_REPEATS = 20
 """How often a unit runs again for a unique key: the second time it sees who has it, and each time there may be yet another."""
+FROZEN_S = 5
+"""How long a unit may do nothing before the server ends it: its node is frozen, and others wait for its rows, or for the
+house, no longer than `PATIENCE_S`. A unit that was ended so by mistake runs again."""
 _STOPPING = "The node is stopping; nothing was changed."
 _BUSY = "All connections to the database were in use for too long; nothing was changed. Try again."
 
 _SETTINGS = {
     "synchronous_commit": "on",
     "lock_timeout": "15s",
-    "idle_in_transaction_session_timeout": "20s",  # of a node that was frozen in mid-unit: others need its rows
+    "idle_in_transaction_session_timeout": f"{FROZEN_S}s",
     "jit": "off",
 }
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

@@ -341,6 +341,23 @@ def test_a_frozen_node_gives_up_its_rows_and_its_unit_runs_again_when_it_wakes(u
     asyncio.run(run())
 
 
+def test_a_node_frozen_in_mid_unit_does_not_hold_up_the_house_until_others_lose_patience(url: str) -> None:
+    async def run() -> None:
+        async with opened(url) as store:
+            await make_told(store)
+            frozen = await store._connect()
+            try:
+                await frozen.execute("BEGIN")
+                await frozen.fetchrow(postgres._SHARED, postgres._LOCK_CLASS, store._lock_key)
+                alone = asyncio.create_task(store.write(lambda tx: tx.alone()))
+                await asyncio.gather(alone, *(store.write(tell(f"behind {n}")) for n in range(4)))
+            finally:
+                frozen.terminate()
+
+    asyncio.run(run())
+    assert postgres.FROZEN_S + MARGIN_S < postgres.PATIENCE_S
+
+
 # -- the bell -------------------------------------------------------------------------------------------------------
 
 
