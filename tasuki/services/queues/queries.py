@@ -18,10 +18,7 @@ LOOK = (
     f"FROM {_QUEUES} WHERE account = ? AND region = ? AND name = ?"
 )
 # The same of so many names at once; what is left over of the placeholders is filled with no name.
-LOOK_MANY = {
-    count: f"{LOOK.removesuffix('name = ?')}name IN ({', '.join('?' * count)})"
-    for count in (10, 100)
-}
+LOOK_MANY = {count: f"{LOOK.removesuffix('name = ?')}name IN ({', '.join('?' * count)})" for count in (10, 100)}
 # The queue whose shelf is swept.
 QUEUE_BY_ID = f"SELECT {_QUEUE} FROM {_QUEUES} WHERE id = ?"  # noqa: S608 - the columns are ours
 # What only the queue's own attributes and tags are asked for.
