@@ -24,7 +24,7 @@ from tasuki.services.tasks.nodes import Holder, Joining, Node, Round
 from tasuki.services.tasks.setting import Here, Setting
 from tasuki.store.migrations import migrations
 from tasuki.store.store import Store
-from tasuki.values.errors import StoreBusy, StoreError
+from tasuki.values.errors import StoreBusy, StoreError, StoreNewer
 from tasuki.values.instant import SECOND, Clock, Instant
 
 log = logging.getLogger("tasuki.nodes")
@@ -120,6 +120,9 @@ class Membership:
             if self._is_silent:
                 self._is_silent = False
                 log.info("the database answers again")
+        except StoreNewer as bad:  # our connections were ended, and no new one is given
+            self._stop(f"{bad} This node stops.")
+            return None
         except (StoreError, OSError) as bad:
             pause_s = min(AGAIN_S, self.interval_s)
             if not self._is_silent:

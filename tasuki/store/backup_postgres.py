@@ -14,7 +14,7 @@ import asyncpg
 from tasuki.store import backup, postgres_schema
 from tasuki.store.migrations import migrations
 from tasuki.store.postgres_address import Address, read_address
-from tasuki.store.postgres_errors import GONE, connect_error
+from tasuki.store.postgres_errors import BROKEN, connect_error
 from tasuki.values.errors import StoreBusy, StoreError, StoreNewer
 
 ROWS = 200
@@ -35,13 +35,13 @@ async def connected(url: str, *, read_only: bool = False) -> AsyncIterator[tuple
         settings["default_transaction_read_only"] = "on"
     try:
         connection = await asyncpg.connect(address.dsn, timeout=10, server_settings=settings)
-    except (*GONE, asyncpg.PostgresError, ValueError) as bad:
+    except (*BROKEN, asyncpg.PostgresError, ValueError) as bad:
         raise connect_error(bad, address) from bad
     try:
         yield connection, address
     except asyncpg.LockNotAvailableError:
         raise StoreBusy(f"{address.shown} is in use by a node; stop the nodes first.") from None
-    except (*GONE, asyncpg.PostgresError) as bad:
+    except (*BROKEN, asyncpg.PostgresError) as bad:
         raise connect_error(bad, address) from bad
     finally:
         await connection.close(timeout=5)

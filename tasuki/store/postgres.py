@@ -131,6 +131,7 @@ class PostgresStore:
         except (*BROKEN, asyncpg.PostgresError, ValueError) as bad:
             raise connect_error(bad, self.address) from bad
         try:
+            await postgres_schema.refuse_pooler(connection, self._connect, self.address)
             await postgres_schema.prepare(connection, self.address)
             self._lock_key = await connection.fetchval("SELECT hashtext($1)", self.address.schema)
             await self._see_time(connection)

@@ -43,6 +43,11 @@ GONE = (
 """The connection is lost, or there is none to be had just now."""
 BROKEN = (*GONE, asyncpg.InterfaceError, asyncpg.ProtocolViolationError)
 """The same, for whoever only asks again on another connection."""
+POOLED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+"""What prepared statements end in where a pooler gives each transaction another connection."""
+NO_POOLER = (
+    "name the database server itself (a node holds few connections, and keeps them), or a pooler in session mode."
+)
 OURS = ("0A", "22", "23", "42")
 """Classes of SQLSTATE that no waiting mends: not supported, data, constraints, syntax and names."""
 
@@ -106,10 +111,11 @@ def connect_error(bad: Exception, address: Address) -> StoreError:
         return StoreError(f"{at} takes no more connections ({said}). Raise max_connections, or stop what holds them.")
     if isinstance(bad, asyncpg.CannotConnectNowError):
         return StoreError(f"{at} is starting or stopping ({said}). Try again in a moment.")
+    if isinstance(bad, POOLED):
+        return pooler_error(address)
     if isinstance(bad, asyncpg.ProtocolViolationError) and "startup parameter" in said:
         return StoreError(
-            f"{at} refuses the settings of a connection ({said}): a pooler, like PgBouncer? A node holds few connections, "
-            "and keeps them: name the database server itself."
+            f"{at} refuses the settings of a connection ({said}): a pooler, like PgBouncer? N{NO_POOLER[1:]}"
         )
     if isinstance(bad, socket.gaierror):
         return StoreError(f"{at}: the host's name is not known ({bad.strerror}). Check the host in --store.")
@@ -120,6 +126,13 @@ def connect_error(bad: Exception, address: Address) -> StoreError:
             f"No database server answers at {at} ({bad.strerror or said}). Start it, or check host and port."
         )
     return StoreError(f"{at} can't be used ({said}).")
+
+
+def pooler_error(address: Address) -> StoreError:
+    """Say that transactions wander from connection to connection there."""
+    return StoreError(
+        f"At {address.shown} answers a pooler in transaction mode, and a node needs connections that stay: {NO_POOLER}"
+    )
 
 
 def wrong_url(bad: Exception) -> ConfigError:

@@ -33,6 +33,7 @@ from tasuki.values.config import Config, Image
 from tasuki.values.errors import ConfigError, StoreBusy
 from tasuki.values.instant import Clock
 from tasuki.values.operations import Principal, Request
+from tests.postgres import ask
 
 BOUND_S = 60
 ROLE = "arn:aws:iam::000000000000:role/r"
@@ -473,6 +474,30 @@ def test_a_newer_schema_stops_this_node_with_a_word(
 
     asyncio.run(play())
     assert "brought to schema 9999 by a newer Tasuki" in caplog.text
+
+
+def test_a_newer_schema_stops_this_node_also_if_its_connections_were_ended(
+    tmp_path: Path, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As who migrates does with those of a node that was taken for dead."""
+
+    async def play() -> None:
+        a = Node(tmp_path / "a", postgres_url)
+        async with opened(a):
+            await a.store.write(lambda tx: tx.run("UPDATE house SET value = '9999' WHERE name = 'schema'"))
+            ask(postgres_url.partition("?")[0], SEND_AWAY, f"tasuki {a.store.address.schema}")
+            await a.membership.round()
+            assert a.membership.over.is_set()
+
+    asyncio.run(play())
+    (said,) = [
+        record.getMessage() for record in caplog.records if record.name == "tasuki.nodes" and record.levelno > 20
+    ]
+    assert "has schema 9999 now" in said
+    assert said.endswith("Start it with the new version. This node stops.")
+
+
+SEND_AWAY = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1"
 
 
 def test_another_holder_of_our_id_stops_this_node(

@@ -192,6 +192,19 @@ def test_so_it_is_on_postgresql(
     assert_consistent(tmp_path / "b")
 
 
+def test_a_database_that_goes_away_meanwhile_is_said_in_a_sentence(places: Callable[[str, str], Place]) -> None:
+    url = places("postgresql", "a").url
+    assert url is not None
+
+    async def play() -> None:
+        async with backup_postgres.connected(url) as (connection, _):
+            connection.terminate()
+            await connection.fetch("SELECT 1")
+
+    with pytest.raises(StoreError, match="can't be used"):
+        asyncio.run(play())
+
+
 def test_a_restore_that_fails_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = Place(tmp_path / "old"), Place(tmp_path / "new")
     for place, count in ((old, 2), (new, 7)):

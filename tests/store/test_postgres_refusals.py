@@ -11,15 +11,18 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import psutil
 import pytest
 
+from tasuki.store import postgres_schema
 from tasuki.store.migrations import migrations
 from tasuki.store.postgres_address import read_address
 from tasuki.values.errors import ConfigError, StoreBusy, StoreError, StoreNewer
 from tests.older_postgres import posing_as
 from tests.own_postgres import LOGIC, NoServer, OwnServer
 from tests.postgres import ask, own_server
+from tests.store.postgres_pooler import Pooler
 from tests.store.postgres_stores import opened
 
 SECRET = "s3cret-word"
@@ -189,7 +192,67 @@ def test_a_pooler_that_refuses_our_settings() -> None:
     said = b"SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: search_path\0\0"
     why = refused_by(b"N", b"E" + (len(said) + 4).to_bytes(4, "big") + said)
     assert "unsupported startup parameter: search_path" in why
+    assert "Name the database server itself" in why
+
+
+def through_a_pooler(url: str, **options: Any) -> str:
+    """Open a store through a pooler, and run units; answer why that is refused, or nothing."""
+
+    async def run() -> str:
+        async with Pooler(url, **options) as pooler:
+            try:
+                async with opened(pooler.url, patience_s=2.0) as store:
+                    await asyncio.gather(*(store.write(lambda tx: tx.one("SELECT 1")) for _ in range(5)))
+            except StoreError as bad:
+                return str(bad)
+            return ""
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_pf59_a_pooler_that_gives_each_transaction_another_connection(postgres_url: str, size: int) -> None:
+    why = through_a_pooler(postgres_url, size=size)
+    assert "a pooler in transaction mode" in why
     assert "name the database server itself" in why
+    base, schema = postgres_url.partition("?")[0], read_address(postgres_url).schema
+    assert not ask(base, "SELECT 1 FROM pg_namespace WHERE nspname = $1", schema), "nothing was made"
+
+
+def test_a_pooler_that_drops_the_settings_of_a_connection(postgres_url: str) -> None:
+    why = through_a_pooler(postgres_url, mode="session", size=20, keeps_settings=False)
+    assert "drops the settings of a connection" in why
+    base = postgres_url.partition("?")[0]
+    assert not ask(base, "SELECT 1 FROM pg_tables WHERE schemaname = 'public' AND tablename = 'house'")
+
+
+def test_a_pooler_in_session_mode_is_as_good_as_none(postgres_url: str) -> None:
+    assert through_a_pooler(postgres_url, mode="session", size=20) == ""
+
+
+def test_pf59_the_lock_of_migrations_lies_and_goes_with_its_transaction(postgres_url: str) -> None:
+    """Were it the session's, it would stay behind on a connection of the pooler's that nobody knows."""
+    address = read_address(postgres_url)
+
+    async def run() -> None:
+        async with Pooler(postgres_url.partition("?")[0], size=3) as pooler:
+            base = f"{pooler.url}sslmode=disable"
+            given = {"search_path": address.schema}
+            starting = await asyncpg.connect(base, statement_cache_size=0, server_settings=given)
+            await postgres_schema.prepare(starting, address)
+            asking = await asyncpg.connect(postgres_url.partition("?")[0])
+            held = await asking.fetchval(MIGRATION_LOCKS, address.schema)
+            await asking.close()
+            starting.terminate()
+        assert held == 0
+
+    asyncio.run(run())
+
+
+MIGRATION_LOCKS = """
+SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+AND classid::bigint = hashtext('tasuki migrations')::bigint & 4294967295 AND objid::bigint = hashtext($1)::bigint & 4294967295
+"""
 
 
 def test_something_that_never_answers() -> None:
