@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import uvloop
 
 from tasuki.store.postgres import PostgresStore
 from tasuki.store.postgres_seats import Seats
@@ -62,7 +63,7 @@ class Lot:
 
     def __init__(self) -> None:
         self.base = server()
-        self.loop = asyncio.new_event_loop()
+        self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()  # as a node's
         self._names: list[str] = []
         self._free: list[str] = []
         self._kept: dict[Path, str] = {}
