@@ -27,6 +27,7 @@ from tasuki.services.machines.chunks import unpack_event
 from tasuki.services.machines.map_redriving import redriven
 from tasuki.services.machines.running import Run, load, make_ready, proceed, send
 from tasuki.services.machines.setting import Setting
+from tasuki.services.machines.throttling import Purse
 from tasuki.store.store import Tx
 from tasuki.values.errors import StoreError
 from tasuki.values.instant import SECOND, Instant
@@ -78,8 +79,18 @@ class Turns:
     def serve(self, tx: Tx) -> Instant | None:
         """Serve the execution whose turn it is; tell whether another one waits."""
         transitions = self._setting.transitions
-        if transitions is not None and (opens := transitions.opens(tx.now)) > tx.now:
+        if transitions is None:
+            return self._serve_next(tx, Purse(0))
+        # Taken before anything is asked of the store: others take meanwhile, and whose turn it is would find nothing left.
+        if (opens := transitions.opens(tx.now)) > tx.now:
             return opens
+        purse = Purse(transitions.take(tx.now, in_front=True))
+        try:
+            return self._serve_next(tx, purse)
+        finally:
+            transitions.give_back(purse.tokens, more=False)
+
+    def _serve_next(self, tx: Tx, purse: Purse) -> Instant | None:
         execution = self._next(tx, sql.HOLD_READY)
         if execution is None:
             return tx.now + MOMENT_MS if self._next(tx) is not None else None
@@ -88,7 +99,7 @@ class Turns:
         taken = tx.all(sql.TAKE_READY, (execution,))
         if not taken:
             return tx.now  # somebody else has served it since it was found
-        self._serve(tx, execution, goes_on=any(goes_on for (goes_on,) in taken))
+        self._serve(tx, execution, purse, goes_on=any(goes_on for (goes_on,) in taken))
         if self._paused:
             self._paused.pop(execution, None)
         return tx.now if self._next(tx) is not None else None
@@ -114,12 +125,12 @@ class Turns:
             if len(rows) < limit:
                 return None
 
-    def _serve(self, tx: Tx, execution: int, *, goes_on: bool) -> None:
+    def _serve(self, tx: Tx, execution: int, purse: Purse, *, goes_on: bool) -> None:
         run = load(tx, self._setting, execution)
         if run is None:
             tx.run(sql.DROP_INBOX_OF, (execution,))
             return
-        run.in_front = True
+        run.purse = purse
         _tell_news(tx, self._setting, run, goes_on=goes_on)
 
 

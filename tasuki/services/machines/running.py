@@ -43,7 +43,7 @@ from tasuki.services.machines.remains import keep_remains
 from tasuki.services.machines.rows import SavedFrames, drop_rows, save_frames, submitted_handles, timer_key
 from tasuki.services.machines.setting import ROOM, Setting
 from tasuki.services.machines.status_events import tell_status
-from tasuki.services.machines.throttling import step_within
+from tasuki.services.machines.throttling import Purse, step_within
 from tasuki.store.store import Tx
 from tasuki.store.timers import set_timer
 from tasuki.values.documents import Doc
@@ -86,8 +86,8 @@ class Run:
     """The frame whose timer row was taken in this unit."""
     last_at: Instant = 0
     """When its newest event was written, or it started: no later event may have an earlier time, whatever a node's clock says."""
-    in_front: bool = False
-    """It is served in its turn (throttling.py)."""
+    purse: Purse | None = None
+    """It is served in its turn, and this is what it has for it."""
     history: list[HistoryEvent] = field(default_factory=list)
     goes_on: bool = False
     finish: Finish | None = None
@@ -405,7 +405,7 @@ def _end(tx: Tx, setting: Setting, run: Run) -> None:
     if run.saved is not None:
         below = f"{run.state.block}/"
         has_results = any(path.startswith(below) for path in run.machine.blocks)
-        drop_rows(tx, run.id, has_results=has_results, was_served=run.in_front)
+        drop_rows(tx, run.id, has_results=has_results, was_served=run.purse is not None)
     if run.finish.remains and not run.state.express:
         keep_remains(tx, run.id, run.finish.remains)
     tell_status(tx, setting.switchboard, run.state, run.finish, run.last_at)

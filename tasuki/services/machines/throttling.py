@@ -26,6 +26,15 @@ WAKES_PER_SECOND = 50
 """How often an empty bucket is looked at again: at a high rate several tokens come together."""
 
 
+class Purse:
+    """The tokens that an execution has for its turn."""
+
+    __slots__ = ("tokens",)
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+
+
 class Transitions:
     """The bucket, and who may take from it."""
 
@@ -36,7 +45,7 @@ class Transitions:
         """Somebody may be waiting."""
 
     def take(self, now: Instant, *, in_front: bool) -> int:
-        """Take tokens for as many transitions as an execution may make now; `in_front`: of the line."""
+        """Take tokens for as many transitions as an execution may make now; `in_front`: of the line, and in its whole turn."""
         if self._in_line and not in_front:
             return 0
         count = min(int(self._bucket.held(now)), AT_A_TURN if self._in_line else MAX_TRANSITIONS)
@@ -65,11 +74,12 @@ def step_within(transitions: Transitions | None, run: "Run", event: "Event", now
     if transitions is None or run.state.express:
         return step(run.machine, run.state, event, now)
     # Taken before the step, not after: it reads rows, and other executions are stepped meanwhile.
-    taken = transitions.take(now, in_front=run.in_front)
-    used, more = 0, False
+    purse = run.purse or Purse(transitions.take(now, in_front=False))
+    more = False
     try:
-        outcome = step(run.machine, run.state, event, now, taken)
-        used, more = outcome.transitions, outcome.ready
+        outcome = step(run.machine, run.state, event, now, purse.tokens)
+        purse.tokens -= outcome.transitions
+        more = outcome.ready
     finally:
-        transitions.give_back(taken - used, more=more)
+        transitions.give_back(purse.tokens if run.purse is None else 0, more=more)
     return outcome

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tasuki.services.machines.throttling import AT_A_TURN
+from tests import stores
 from tests.services.machines.stubs import Play, task
 from tests.services.machines.test_map_runs import machine as map_machine
 
@@ -124,8 +125,9 @@ def test_a_high_rate_is_kept_without_waking_for_every_token() -> None:
         play.house.advance(ms=200)
         assert sum(entered(play, one) for one in executions) == 2_000
         counts = [entered(play, one) for one in executions]
-        # One turn apart where units come one after the other; side by side, whoever finds the bucket just emptied loses a turn.
-        assert max(counts[5:]) - min(counts[5:]) <= 3 * AT_A_TURN
+        # Side by side, two that are served at once may change places.
+        apart = AT_A_TURN if stores.shelf is None else 2 * AT_A_TURN
+        assert max(counts[5:]) - min(counts[5:]) <= apart
         play.house.advance(ms=200)
         assert {play.describe(one)["status"] for one in executions} == {"SUCCEEDED"}
     finally:
