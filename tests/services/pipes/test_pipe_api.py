@@ -37,6 +37,15 @@ def refusal(bench: Bench, operation: str = "CreatePipe", **given: Any) -> tuple[
     return entry["name"], entry["message"]
 
 
+def test_a_zero_byte_is_kept_where_text_is_free_and_finds_nothing_elsewhere(bench: Bench) -> None:
+    bench.pipe(Description="d\0\x1a0", KmsKeyIdentifier="\0")
+    assert (bench.describe()["Description"], bench.describe()["KmsKeyIdentifier"]) == ("d\0\x1a0", "\0")
+    for prefix in ("NamePrefix", "SourcePrefix", "TargetPrefix"):
+        assert bench.call("ListPipes", {prefix: "\0"})["Pipes"] == []
+        assert bench.call("ListPipes", {prefix: "p\0"})["Pipes"] == []
+    assert len(bench.call("ListPipes", {"NamePrefix": "p"})["Pipes"]) == 1
+
+
 def test_create_and_describe(bench: Bench) -> None:
     answer = bench.pipe(
         batch=5, Description="d", Tags={"team": "x"}, KmsKeyIdentifier="k", LogConfiguration={"Level": "OFF"}
