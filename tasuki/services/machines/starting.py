@@ -25,7 +25,7 @@ from tasuki.services.machines.model import (
 from tasuki.services.machines.revisions import choose_revision
 from tasuki.services.machines.running import NameTaken, Run, insert_unstepped, proceed
 from tasuki.services.machines.setting import Setting
-from tasuki.store.store import Tx
+from tasuki.store.store import Conflict, Tx
 from tasuki.values.documents import Doc
 from tasuki.values.errors import MalformedDocument
 from tasuki.values.instant import Instant
@@ -156,7 +156,8 @@ def _namesake(tx: Tx, run: Run, wish: Start) -> tuple[str, Instant]:
     Same input while it runs: a repeat (StartExecution, "idempotent"). Raises `ExecutionAlreadyExists` otherwise.
     """
     row = tx.one(sql.EXECUTION_NAMED, (run.machine_id, run.state.name))
-    assert row is not None
+    if row is None:  # it was forgotten since (retention.py), and the name is free
+        raise Conflict
     status, text, started_at = row
     if not wish.again and (status != "RUNNING" or text != wish.input):
         raise ExecutionAlreadyExists(run.state.arn)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tasuki.services.machines import starting
 from tasuki.services.machines.errors import (
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
@@ -16,6 +17,8 @@ from tasuki.services.machines.errors import (
     StateMachineDoesNotExist,
     ValidationException,
 )
+from tasuki.services.machines.running import Run
+from tasuki.store.store import Tx
 from tests.services.machines.stubs import PASS, WAIT, Play, task
 
 
@@ -38,6 +41,24 @@ def test_waiting_and_the_end_leave_no_rows(play: Play) -> None:
     play.house.advance(seconds=1)
     assert play.output(execution) == {}
     assert play.left_over() == {}
+
+
+def test_a_start_whose_namesake_is_forgotten_meanwhile_runs_again(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retention on another node may take the row between the two statements."""
+    arn = play.create(PASS)
+    play.start(arn, name="n")
+    namesake, turns = starting._namesake, []
+
+    def forgotten_once(tx: Tx, run: Run, wish: starting.Start) -> tuple[str, int]:
+        turns.append(1)
+        if len(turns) == 1:
+            tx.run("UPDATE executions SET name = 'another'")
+        return namesake(tx, run, wish)
+
+    monkeypatch.setattr(starting, "_namesake", forgotten_once)
+    with pytest.raises(ExecutionAlreadyExists):  # what was staged in the first turn is undone
+        play.start(arn, name="n")
+    assert len(turns) == 2
 
 
 def test_the_same_name_and_input_answer_the_running_execution(play: Play) -> None:
