@@ -88,6 +88,8 @@ class Attendant:
         here = self._here
         if await self._store.look(lambda tx: attending.any_of_others(tx, here)):
             await self._store.write(lambda tx: attending.take_over(tx, here))
+        if here.term is not None:
+            await self._adopt()
         for key in await self._store.read(lambda tx: attending.claimed_before(tx, here)):
             self._runner.watch(key)
         if here.term is not None:
@@ -96,6 +98,13 @@ class Attendant:
         if self._runner.fileno() >= 0:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self._runner.fileno(), self._rang)
+
+    async def _adopt(self) -> None:
+        """Take what ran here when the store was this node's alone, before it was restored into one that several share."""
+        names = [key.task for key in self._runner.kept()]
+        left = await self._store.look(lambda tx: nodes.left_alone(tx, names))
+        if left:
+            await self._store.write(lambda tx: nodes.adopt(tx, self._here, left))
 
     async def _clean_up(self) -> None:
         """Remove what is left of tasks that went elsewhere, or were forgotten, while this node was away."""

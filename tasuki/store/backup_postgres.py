@@ -22,6 +22,15 @@ ROWS = 200
 _COLUMNS = "SELECT table_name, column_name, is_identity FROM information_schema.columns WHERE table_schema = $1"
 _HOUSE_LOCK = "SELECT pg_advisory_xact_lock($1, hashtext($2))"
 _LOCK_CLASS = 0x7A5C1
+_LEFT_BEHIND = """
+INSERT INTO nodes (id, place, incarnation, host, boot, url, version, owner, memory_mib, lost_ms, losses, clock_ahead_ms,
+                   joined_at, seen_at, stopped_at)
+SELECT 'here', '', '', coalesce(max(host), ''), coalesce(max(boot), ''), '', '', '', 0, $1::bigint, 0, 0, t.at, t.at, t.at
+FROM tasks, (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at) t
+WHERE node = 'here' AND stopped_at IS NULL GROUP BY t.at ON CONFLICT (id) DO NOTHING
+"""
+"""What the one node of a data directory ran goes on for a while: who finds it there takes it over, or it is given up then."""
+LEFT_BEHIND_MS = 600_000
 _KEPT_THERE = "name <> 'schema'"
 """PostgreSQL notes the schema's version in `house`, SQLite in the file's head."""
 
@@ -126,6 +135,7 @@ async def _fill(
                 column,
                 given_out.get(table, 0),
             )
+    await connection.execute(_LEFT_BEHIND, LEFT_BEHIND_MS)
 
 
 def _given_out(reader: apsw.Connection) -> dict[str, int]:

@@ -17,16 +17,16 @@ from tasuki.services.tasks import attending
 from tasuki.services.tasks import queries_nodes as sql
 from tasuki.services.tasks.polls import TOKENS_KEPT_MS
 from tasuki.services.tasks.queries import FORGET_TOKENS
-from tasuki.services.tasks.setting import Here, Setting
+from tasuki.services.tasks.setting import ALONE, Here, Setting
 from tasuki.store.store import Tx
-from tasuki.values.attempts import HOST_LOST
+from tasuki.values.documents import dumps
 from tasuki.values.errors import ConfigError
 from tasuki.values.instant import DAY, SECOND, Instant
 
-HEARD_MS = 30 * SECOND
-"""A node that was seen this lately lives, as far as anybody knows."""
-TAKEN_MS = 15 * SECOND
-"""An id that was seen this lately may be in use: three times as long as a node is silent."""
+HEARD_MS = 15 * SECOND
+"""A node that was seen this lately lives, as far as anybody knows: it has missed two renewals at most."""
+TAKEN_MS = HEARD_MS
+"""An id that was seen this lately may be in use."""
 GIVEN_UP_AT_ONCE = 20
 """Tasks of a lost node that are settled in a unit."""
 FORGOTTEN_AT_ONCE = 100
@@ -44,6 +44,7 @@ class Joining:
     dev: bool
     memory_mib: int
     lost_ms: int
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def join(tx: Tx, here: Here, joining: Joining) -> int | Holder:
         if place != joining.place and stopped_at is None and tx.real_now - seen_at < TAKEN_MS:
             return Holder(seen_at, host, url)
     who = (here.node, joining.place, here.incarnation, here.host, here.boot)
-    what = (joining.url, joining.version, joining.owner, joining.memory_mib, joining.lost_ms)
+    what = (joining.url, joining.version, joining.owner, joining.memory_mib, dumps(joining.images), joining.lost_ms)
     tx.ring("membership")
     return int(tx.all(sql.JOIN, (*who, *what, here.term or 0, tx.real_now, tx.real_now))[0][0])
 
@@ -157,9 +158,23 @@ def leave(tx: Tx, here: Here) -> None:
 def give_up(tx: Tx, setting: Setting, node: str, seen_at: Instant) -> tuple[bool, int]:
     """Settle a slice of a node's tasks, unless it was seen since; answer (whether we gave it up just now, how many)."""
     first = tx.run(sql.GIVE_UP, (tx.real_now, node, seen_at)) == 1
-    if tx.one(sql.STILL_LOST, (node, seen_at)) is None:
+    lost = tx.one(sql.STILL_LOST, (node, seen_at))
+    if lost is None:
         return False, 0
-    return first, attending.give_up(tx, setting, node, GIVEN_UP_AT_ONCE)
+    why = f"The node of the task was lost while it ran: node {node} ({lost[0]}) was not heard of for {lost[1] // SECOND} s"
+    return first, attending.give_up(tx, setting, node, GIVEN_UP_AT_ONCE, why)
+
+
+def left_alone(tx: Tx, names: list[str]) -> list[str]:
+    """Answer which of the tasks whose folders we hold are those of a node that had the store for itself (reads only)."""
+    alone = {row[0] for row in tx.all(sql.LEFT_ALONE, (ALONE,))}
+    return [name for name in names if name in alone]
+
+
+def adopt(tx: Tx, here: Here, names: list[str]) -> None:
+    """Make them our own: the store was restored into one that several share, and the data directory stayed."""
+    for name in names:
+        tx.run(sql.ADOPT, (here.node, ALONE, name))
 
 
 def unknown(tx: Tx) -> list[str]:
@@ -183,6 +198,6 @@ def folders_of_others(tx: Tx, here: Here, names: list[str]) -> tuple[list[str], 
         row = tx.one(sql.OF_NODE, (name, here.node))
         if row is None:
             gone.append(name)
-        elif row[0] == "STOPPED" and row[1] == HOST_LOST:
+        elif row[0] == "STOPPED" and row[1] == "InfrastructureHealth":
             lost.append(name)
     return gone, lost

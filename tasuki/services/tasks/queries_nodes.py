@@ -6,11 +6,11 @@
 HOLDER = "SELECT place, seen_at, stopped_at, host, url FROM nodes WHERE id = ? /*pg FOR UPDATE*/"
 # Join, or come back: how often the node has been given up stays.
 JOIN = (
-    "INSERT INTO nodes (id, place, incarnation, host, boot, url, version, owner, memory_mib, lost_ms, losses, "
-    "clock_ahead_ms, joined_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) "
+    "INSERT INTO nodes (id, place, incarnation, host, boot, url, version, owner, memory_mib, images, lost_ms, losses, "
+    "clock_ahead_ms, joined_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) "
     "ON CONFLICT (id) DO UPDATE SET place = excluded.place, incarnation = excluded.incarnation, host = excluded.host, "
     "boot = excluded.boot, url = excluded.url, version = excluded.version, owner = excluded.owner, "
-    "memory_mib = excluded.memory_mib, lost_ms = excluded.lost_ms, joined_at = excluded.joined_at, "
+    "memory_mib = excluded.memory_mib, images = excluded.images, lost_ms = excluded.lost_ms, joined_at = excluded.joined_at, "
     "seen_at = excluded.seen_at, stopped_at = NULL, lost_at = NULL RETURNING losses"
 )
 # Be seen. Answers nothing when the row is another's now, or gone.
@@ -42,11 +42,13 @@ NODES = (
 )
 # How many tasks the one node of a store has in hand.
 ACTIVE = "SELECT count(*) FROM tasks WHERE stopped_at IS NULL AND last_status <> 'PROVISIONING'"
-# What each node that lives has for tasks, and what of it is taken.
+# What each node that lives has for tasks, what of it is taken, and which images the node has.
 LIVE_MEMORY = (
-    "SELECT memory_mib, (SELECT coalesce(sum(memory_mib), 0) FROM tasks WHERE node = nodes.id AND stopped_at IS NULL) "
+    "SELECT memory_mib, (SELECT coalesce(sum(memory_mib), 0) FROM tasks WHERE node = nodes.id AND stopped_at IS NULL), images "
     "FROM nodes WHERE stopped_at IS NULL AND lost_at IS NULL AND seen_at > ?"
 )
+# Which images the other nodes have that nobody has given up and that were not stopped: one that is silent may come back.
+IMAGES_OF_OTHERS = "SELECT images FROM nodes WHERE id <> ? AND stopped_at IS NULL AND lost_at IS NULL"
 # What waits for a node, and how many tasks there are in all.
 WAITING_MIB = "SELECT coalesce(sum(CASE WHEN node IS NULL THEN memory_mib ELSE 0 END), 0), count(*) FROM tasks WHERE stopped_at IS NULL"
 # What a node's own tasks have reserved.
@@ -57,7 +59,7 @@ OWN_MIB = "SELECT coalesce(sum(memory_mib), 0) FROM tasks WHERE node = ? AND sto
 # Give a node up, if it was not seen since.
 GIVE_UP = "UPDATE nodes SET lost_at = ?, losses = losses + 1 WHERE id = ? AND seen_at = ? AND lost_at IS NULL"
 # Whether it is given up still, and keep it from coming back until this unit is over.
-STILL_LOST = "SELECT 1 FROM nodes WHERE id = ? AND seen_at = ? AND lost_at IS NOT NULL /*pg FOR UPDATE*/"
+STILL_LOST = "SELECT host, lost_ms FROM nodes WHERE id = ? AND seen_at = ? AND lost_at IS NOT NULL /*pg FOR UPDATE*/"
 # Some of the tasks that a node has in hand.
 IN_HAND = "SELECT name, attempt FROM tasks WHERE node = ? AND stopped_at IS NULL ORDER BY id LIMIT ?"
 # Nodes that tasks belong to and that nobody knows (of a backup that was restored elsewhere).
@@ -66,7 +68,10 @@ UNKNOWN = (
     "AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = tasks.node)"
 )
 # Which of some tasks (by id) a node still has, stopped ones too.
-OF_NODE = "SELECT last_status, stopped_reason FROM tasks WHERE name = ? AND node = ?"
+OF_NODE = "SELECT last_status, stop_code FROM tasks WHERE name = ? AND node = ?"
+# The tasks of a node that had the store for itself, before it was restored into one that several share; and make one ours.
+LEFT_ALONE = "SELECT name FROM tasks WHERE node = ?"
+ADOPT = "UPDATE tasks SET node = ? WHERE node = ? AND name = ?"
 # Forget tasks that were shown long enough and whose node was not seen for as long: their folders are its own.
 FORGET_ORPHANS = (
     "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE stopped_at IS NOT NULL AND stopped_at <= ? "
