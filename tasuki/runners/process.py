@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tasuki.runners import facts, home
-from tasuki.runners.contact import Contact
+from tasuki.runners.contact import Contact, let_live
 from tasuki.runners.forks import Forks
 from tasuki.runners.memory import Memory, find_memory
 from tasuki.runners.runner import StartFailed, StartLater
@@ -78,6 +78,8 @@ class ProcessRunner:
         self._log_bytes = log_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         home.claim(folder, house)
+        if contact is None:
+            let_live(str(folder))
         bell = folder / "bell"
         with suppress(FileExistsError):
             os.mkfifo(bell, 0o600)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasuki.runners.contact import FINE, KILL, STOP, Contact, Lifeline
+from tasuki.runners.contact import FINE, KILL, STOP, Contact, Lifeline, let_live
 from tasuki.runners.facts import OUT_OF_TOUCH, boot_id, boottime
 from tasuki.runners.process import ProcessRunner
 from tests.runners.bench import Bench
@@ -133,3 +133,24 @@ def test_a_store_of_one_node_sets_no_deadline() -> None:
 
 def _fresh(folder: Path, contact: Contact, boot: str | None = None) -> int:
     return Lifeline({**contact.spec(), "file": str(folder / "contact")}, boot or boot_id()).look()
+
+
+def test_a_store_that_is_the_directorys_alone_again_takes_the_deadline_away(tmp_path: Path) -> None:
+    """As after a move from PostgreSQL to a data directory: nobody renews the line any more."""
+    contact = Contact(str(tmp_path), LOST_S)
+    contact.term = 3
+    given = contact.spec() | {"file": str(tmp_path / "contact")}
+    contact.renew(boottime() - 0.9 * LOST_S)
+    assert Lifeline(given, boot_id()).look() == STOP
+    let_live(str(tmp_path))
+    assert Lifeline(given, boot_id()).look() == FINE
+    assert Lifeline(given | {"term": 2}, boot_id()).look() == KILL, "what was given up stays so"
+    contact.renew(boottime() - LOST_S)  # it joined others again
+    assert Lifeline(given, boot_id()).look() == KILL
+
+
+def test_a_runner_without_contact_lets_them_live(tmp_path: Path) -> None:
+    Contact(str(tmp_path), LOST_S).renew(boottime() - LOST_S)
+    ProcessRunner(tmp_path, "house").close()
+    given = {"file": str(tmp_path / "contact"), "lost_s": LOST_S, "term": 0}
+    assert Lifeline(given, boot_id()).look() == FINE
