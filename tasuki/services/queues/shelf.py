@@ -192,7 +192,7 @@ def _choose(tx: Tx, queue: Queue, limit: int, max_bytes: int | None) -> list[Row
     oldest = tx.now - queue.retention_s * SECOND
     most = queue.max_receives
     dlq: Queue | None = None
-    cleared = 0
+    cleared = late = 0
     while True:
         rows = tx.all(queries.RECEIVABLE, (queue.shelf, tx.now, limit))
         fit: list[Row] = []
@@ -210,11 +210,14 @@ def _choose(tx: Tx, queue: Queue, limit: int, max_bytes: int | None) -> list[Row
             if dlq is None:  # it is gone: they stay, and are received on
                 fit, dead, most = [row for row in rows if row[0] > oldest], [], None
         if expired:
-            expire(tx, queue.shelf, [(row[0], row[1], row[7]) for row in expired])
+            remove(tx, queue.shelf, [(row[0], row[1], row[7]) for row in expired])
+            late += len(expired)
         if dead and dlq is not None:
             bury(tx, queue, dlq, dead)
         cleared += len(expired) + len(dead)
         if (not expired and not dead) or len(rows) < limit or cleared >= SCAN_LIMIT:
+            if late:  # after the last burial: the dead-letter queue's counters may come first
+                tx.run(queries.COUNT_EXPIRED, (queue.shelf, tx.stripe, late))
             return fit if max_bytes is None else _within(fit, max_bytes)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tasuki.services.queues import shelf
+from tasuki.services.queues import queries, shelf
 from tasuki.services.queues.errors import OverLimit
-from tasuki.store.store import STRIPES, Tx
+from tasuki.store.store import STRIPES, Params, Row, Tx
 from tasuki.testing import ManualClock
 from tasuki.values.operations import NotYet
 from tests.services.queues.conftest import ARN
@@ -283,6 +283,73 @@ def test_a_move_task_that_two_nodes_serve_moves_each_message_once(postgres_url: 
         assert dead_is_conserved
         assert is_conserved
         assert (dead.redriven, main.moved_in) == (250, 250)
+
+    play(postgres_url, scene)
+
+
+class OneStripe:
+    """A transaction that counts in stripe 0, and lets others go on for a while after it has counted for the first time."""
+
+    stripe = 0
+
+    def __init__(self, tx: Tx, counted: Callable[[], object]) -> None:
+        self._tx, self._counted = tx, counted
+        self._has_counted = False
+
+    def run(self, sql: str, params: Params = ()) -> int:
+        changed = self._tx.run(sql, params)
+        self._after(sql)
+        return changed
+
+    def one(self, sql: str, params: Params = ()) -> Row | None:
+        row = self._tx.one(sql, params)
+        self._after(sql)
+        return row
+
+    def _after(self, sql: str) -> None:
+        if "INTO shelf_counts" in sql and not self._has_counted:
+            self._has_counted = True
+            self._counted()
+            for _ in range(200):
+                self._tx.one("SELECT 1")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
+
+
+def test_clearing_away_and_moving_back_do_not_wait_for_each_other_in_a_circle(postgres_url: str) -> None:
+    """Both count on two shelves, and may have the same stripe when they are of two nodes."""
+
+    async def scene(house: list[Node], clock: ManualClock) -> None:
+        await create(house[0], "dead")
+        await create(house[0], "q", MessageRetentionPeriod=60, RedrivePolicy=redrive("dead", 1))
+        await send(house[0], "q", "expires")
+        clock.set(clock.now() + 30_000)
+        await send(house[0], "q", "dies")
+        assert len(await receive(house[0], "q", VisibilityTimeout=0)) == 2
+        await send(house[0], "dead", "comes back")
+        clock.set(clock.now() + 31_000)
+        place = house[0].config.account, house[0].config.region
+        has_counted = asyncio.Event()
+
+        def clear(tx: Tx) -> None:
+            one: Any = OneStripe(tx, has_counted.set)
+            assert shelf.claim(one, shelf.find_queue(one, *place, "q"), 1, 30, cap=1_000) == []
+
+        def move_back(tx: Tx) -> None:
+            one: Any = OneStripe(tx, lambda: None)
+            dead, queue = (shelf.find_queue(one, *place, name) for name in ("dead", "q"))
+            shelf.redrive(one, dead, queue, one.all(queries.RECEIVABLE, (dead.shelf, one.now, 1)))
+
+        clearing = asyncio.create_task(house[0].store.write(clear))
+        await has_counted.wait()
+        await house[1].store.write(move_back)
+        await clearing
+        assert sum(node.met for node in house) - 2 == 0  # two queues were created, alone
+        for name, stood in (("q", (2, 1, 1, 1)), ("dead", (1, 1, 0, 0))):
+            counted, is_conserved = await house[0].counters(name)
+            assert is_conserved
+            assert (counted.sent, counted.moved_in, counted.expired, counted.moved_to_dlq) == stood
 
     play(postgres_url, scene)
 
