@@ -3,15 +3,20 @@
 import asyncio
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import apsw
 
 from tasuki import __version__
 from tasuki.runtime.clock import WallClock
 from tasuki.store import backup
 from tasuki.values.config import read_config
-from tasuki.values.errors import ConfigError
+from tasuki.values.errors import ConfigError, StoreFull
 
 DATABASE = "tasuki.db"
+_OWN = frozenset({"credentials", "node.json", "node.log", "node_id"})
 
 
 def store_of(data: Path, store: str | None) -> str | None:
@@ -24,10 +29,11 @@ def store_of(data: Path, store: str | None) -> str | None:
 
 def back_up(file: Path, data: Path, store: str | None, *, with_credentials: bool, force: bool) -> backup.Facts:
     """Write a backup. Raises a `StoreError`, `ConfigError`, or OSError naming the file."""
+    _refuse_own(file, data)
     url = store_of(data, store)
     credentials = _credentials(data) if with_credentials else None
     made_at = WallClock().now()
-    with backup.written(file, force=force) as part:
+    with _room_for(file), backup.written(file, force=force) as part:
         if url is None:
             backup.copy_sqlite(data / DATABASE, part)
         else:
@@ -48,13 +54,31 @@ def restore(file: Path, data: Path, store: str | None, *, force: bool) -> tuple[
     url = store_of(data, store)
     if url is None:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = backup.restore_sqlite(file, data / DATABASE, force=force)
+        with _room_for(data / DATABASE):
+            facts = backup.restore_sqlite(file, data / DATABASE, force=force)
     else:
         from tasuki.store.backup_postgres import restore_postgres
 
-        with tempfile.TemporaryDirectory(prefix="tasuki-restore-") as folder:
+        with tempfile.TemporaryDirectory(prefix="tasuki-restore-") as folder, _room_for(Path(folder)):
             facts = asyncio.run(restore_postgres(file, url, Path(folder) / DATABASE, force=force))
     return facts, _keep_credentials(file, data, force=force)
+
+
+def _refuse_own(file: Path, data: Path) -> None:
+    """Keep the files that the node itself writes. Raises `ConfigError`."""
+    if (file.name in _OWN or file.name.startswith("tasuki.")) and file.absolute().parent.resolve() == data.resolve():
+        raise ConfigError(f"{file} may be one of the node's own files; name a file elsewhere")
+
+
+@contextmanager
+def _room_for(file: Path) -> Iterator[None]:
+    """Say whose disk is full."""
+    try:
+        yield
+    except apsw.FullError:
+        raise StoreFull(
+            f"The disk is full: there is no room for {file}. Nothing was changed; free some space there and try again."
+        ) from None
 
 
 def _credentials(data: Path) -> str:

@@ -58,6 +58,8 @@ def written(file: Path, *, force: bool) -> Iterator[Path]:
 
     Raises `StoreTaken`, `StoreBusy` when another backup is being written there, OSError naming the file.
     """
+    if not file.name or file.is_dir():
+        raise StoreTaken(f"{file} is a directory; name a file, like {file / 'tasuki-backup.db'}")
     if file.exists() and not force:
         raise StoreTaken(f"{file} exists; name another file, or replace it with --force")
     part = file.with_name(f"{file.name}.part")
@@ -119,6 +121,8 @@ def copy_sqlite(source: Path, part: Path, *, between: Callable[[int], None] = la
                     between(copying.remaining)
         with closing(apsw.Connection(str(part))) as copy:
             copy.pragma("journal_mode", "delete")  # one plain file, no log beside it
+    except apsw.FullError:
+        raise  # it is not the source's disk
     except apsw.Error as bad:
         raise StoreError(f"{source} can't be copied ({bad})") from bad
 

@@ -22,7 +22,7 @@ from tasuki.store.postgres_address import read_address
 from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Store
 from tasuki.testing import House, ManualClock
-from tasuki.values.errors import StoreBusy, StoreError, StoreNewer, StoreTaken
+from tasuki.values.errors import ConfigError, StoreBusy, StoreError, StoreFull, StoreNewer, StoreTaken
 from tests.postgres import ask, drop_schema, in_schema, new_schema, server
 
 ROLE = "arn:aws:iam::000000000000:role/any"
@@ -473,6 +473,58 @@ backup.PAGES = 1
 with backup.written(Path(sys.argv[2]), force=False) as part:
     backup.copy_sqlite(Path(sys.argv[1]), part, between=lambda left: print(left, flush=True) or sys.stdin.readline())
 """
+
+
+def full(*_: object, **__: object) -> None:
+    raise apsw.FullError("not an error")
+
+
+def test_a_disk_that_is_full_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(tmp_path / "data")
+    with place.house() as house:
+        furnish(house)
+    place.back_up(tmp_path / "kept")
+    with pytest.raises(apsw.FullError):
+        backup.copy_sqlite(place.data / "tasuki.db", tmp_path / "part", between=full)
+    monkeypatch.setattr(backup, "copy_sqlite", full)
+    with pytest.raises(StoreFull, match=r"full: there is no room for .*/b\. Nothing was changed"):
+        place.back_up(tmp_path / "b")
+    assert not list(tmp_path.glob("b*"))
+    monkeypatch.setattr(backup, "renewed", full)
+    new = Place(tmp_path / "new")
+    with pytest.raises(StoreFull, match=r"no room for .*/new/tasuki\.db"):
+        new.restore(tmp_path / "kept")
+    assert [one.name for one in new.data.iterdir()] == ["tasuki.lock"]
+
+
+@pytest.mark.parametrize("name", ["tasuki.db", "tasuki.db-wal", "tasuki.db-shm", "tasuki.lock", "tasuki.toml"])
+def test_a_backup_never_replaces_what_the_node_writes(tmp_path: Path, name: str) -> None:
+    place = Place(tmp_path / "data")
+    with place.house() as house:
+        furnish(house)
+        with pytest.raises(ConfigError, match="one of the node's own files"):
+            place.back_up(place.data / name, force=True)
+        house.drain()
+    with place.house() as house:
+        assert (
+            len(
+                house.call("sqs", "ReceiveMessage", QueueUrl="http://h/000000000000/q", MaxNumberOfMessages=9)[
+                    "Messages"
+                ]
+            )
+            == 5
+        )
+
+
+@pytest.mark.parametrize("name", ["", "folder"])
+def test_a_directory_is_no_name_for_a_backup(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    place = Place(tmp_path / "data")
+    with place.house() as house:
+        furnish(house)
+    with pytest.raises(StoreTaken, match="is a directory; name a file"):
+        place.back_up(Path(name), force=True)
 
 
 def test_a_backup_that_is_killed_leaves_nothing_under_its_name(tmp_path: Path) -> None:
