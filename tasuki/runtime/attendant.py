@@ -27,7 +27,7 @@ from tasuki.runners import facts
 from tasuki.runners.runner import Runner, StartFailed, StartLater
 from tasuki.runtime.bell import Bell
 from tasuki.services.switchboard import Switchboard
-from tasuki.services.tasks import attending, nodes, polls, setting_of
+from tasuki.services.tasks import attending, claiming, nodes, polls, setting_of
 from tasuki.services.tasks.setting import ALONE, Here
 from tasuki.store import pages
 from tasuki.store.store import Store, Tx
@@ -154,7 +154,7 @@ class Attendant:
     async def _claim(self) -> bool:
         """Claim what waits. It is on disk before anything happens outside."""
         here, term = self._here, self._here.term
-        if not await self._store.look(lambda tx: attending.waiting(tx, self._setting, here)):
+        if not await self._store.look(lambda tx: claiming.waiting(tx, self._setting, here)):
             return False
         launches, any_claimed = await self._store.write(lambda tx: attending.claim(tx, self._setting, here))
         self._to_start.extend((term, launch) for launch in launches)

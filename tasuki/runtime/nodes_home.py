@@ -54,6 +54,7 @@ def joining(config: Config, owner: str, memory_mib: int) -> Joining:
         dev=config.dev,
         memory_mib=memory_mib,
         lost_ms=int(config.lost_node_s * 1000),
+        images=tuple(sorted(config.images)),
     )
 
 

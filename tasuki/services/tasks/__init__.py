@@ -9,6 +9,7 @@ definitions    what a task definition may be (pure)
 model          a task's row, what an attempt runs (pure)
 shapes         tasks as ECS and as Step Functions show them (pure)
 starting       RunTask
+claiming       what a node of several takes
 placing        whether there is room for a task
 nodes          the nodes that share a store: joining, renewing, giving up (statements: queries_nodes)
 nodes_api      ListNodes, an operation of our own

@@ -11,7 +11,7 @@
 
 Everything here may be told twice: a report about a task that is over, or about an older attempt, changes nothing.
 
-Where several nodes share the store each claims what fits its own memory, a few at a time, and looks at its own tasks only.
+Where several nodes share the store each claims what it can run (`claiming.py`), a few at a time, and looks at its own tasks only.
 Whoever changes a task holds the tasks of its batch first, by row number (`LOCK_BATCHES`), and then writes into inboxes only.
 """
 
@@ -20,33 +20,23 @@ from typing import Any
 from tasuki.services.switchboard import Ending
 from tasuki.services.tasks import queries as sql
 from tasuki.services.tasks import queries_nodes
+from tasuki.services.tasks.claiming import ANY_MIB, ANY_ROW, share
 from tasuki.services.tasks.model import Task, UnmappedImage, digest, find_image, launch_of
 from tasuki.services.tasks.setting import NAME, Here, Setting
 from tasuki.services.tasks.shapes import in_states
 from tasuki.store import timers
-from tasuki.store.store import Row, Tx
+from tasuki.store.store import Tx
 from tasuki.values.attempts import HOST_LOST, Key, Launch, Report
 from tasuki.values.documents import dumps, loads
-from tasuki.values.instant import MINUTE, Instant
+from tasuki.values.instant import Instant
 
 CLAIMED_AT_ONCE = 32
-CLAIMED_AT_ONCE_OF_MANY = 4
-"""What one node of several claims in a unit, so that the others get some too."""
-PATIENT_MS = MINUTE
-"""How long smaller tasks overtake one for which no node has room just now."""
-_ANY = 1 << 62
 MOST_ATTEMPTS = 20
 """Attempts that never began before a task is given up: the machine cannot start it, whatever the reason.
 
 Generous, since a node that is killed between claim and start uses one up, and that is not the task's fault: three were
 not enough for a node killed three times within a second (found by the crash test).
 """
-
-
-def waiting(tx: Tx, setting: Setting, here: Here) -> bool:
-    """Tell whether tasks wait that this node could start (reads only)."""
-    free = _ANY if here.term is None else _free_mib(tx, setting, here)
-    return tx.one(sql.ANY_TO_START, (free,)) is not None
 
 
 def stopping(tx: Tx, here: Here) -> bool:
@@ -62,7 +52,10 @@ def to_stop(tx: Tx, here: Here) -> list[Key]:
 def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
     """Pin waiting tasks to this node, each with a key of its own; answer what to start, and whether there were any."""
     launches: list[Launch] = []
-    rows = tx.all(sql.TO_START, (_ANY, _ANY, CLAIMED_AT_ONCE)) if here.term is None else _share(tx, setting, here)
+    if here.term is None:
+        rows = tx.all(sql.TO_START, (ANY_MIB, ANY_ROW, "", CLAIMED_AT_ONCE))
+    else:
+        rows = share(tx, setting, here)
     definitions: dict[int, Any] = {}
     for row in rows:
         task = Task.of(row)
@@ -82,7 +75,7 @@ def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
             images = {one.name: find_image(setting.config, one.image) for one in launch.containers}
             task.containers = {name: {"imageDigest": digest(image)} for name, image in images.items()}
         except UnmappedImage as bad:
-            trouble = f"CannotPullContainerError: {bad}"
+            trouble = f"CannotPullContainerError: {bad.said(_where(here))}"
         tx.run(
             sql.CLAIM,
             (task.attempt, here.node, here.host, here.boot, key, secret, tx.now, dumps(task.containers), task.id),
@@ -95,29 +88,8 @@ def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
     return launches, bool(rows)
 
 
-def _free_mib(tx: Tx, setting: Setting, here: Here) -> int:
-    return int(setting.memory_mib - tx.all(queries_nodes.OWN_MIB, (here.node,))[0][0])
-
-
-def _share(tx: Tx, setting: Setting, here: Here) -> list[Row]:
-    """Take what fits this node's memory, if the node has not been given up, and leave the others some.
-
-    A task that waits for room is overtaken for a while only; then nobody claims what came after it.
-    """
-    if tx.one(queries_nodes.STANDS, (here.node, here.incarnation, here.term)) is None:
-        return []
-    free = _free_mib(tx, setting, here)
-    overtaken = tx.one(sql.OVERTAKEN, (free, setting.memory_mib, tx.now - PATIENT_MS))
-    taken: list[Row] = []
-    rows = tx.all(sql.TO_START, (free, overtaken[0] if overtaken is not None else _ANY, CLAIMED_AT_ONCE_OF_MANY))
-    for row in rows:
-        task = Task.of(row)
-        if task.memory_mib <= free:
-            free -= task.memory_mib
-            taken.append(row)
-    if len(taken) < len(rows):
-        tx.ring("tasks")  # the others may have passed over what we held and did not take
-    return taken
+def _where(here: Here) -> str:
+    return "" if here.term is None else f" on node {here.node} ({here.host}), nor on any other that is there"
 
 
 def claimed_before(tx: Tx, here: Here) -> list[Key]:
@@ -135,14 +107,14 @@ def take_over(tx: Tx, here: Here) -> None:
     tx.run(sql.TAKE_OVER, (here.node, here.node))
 
 
-def give_up(tx: Tx, setting: Setting, node: str, limit: int) -> int:
+def give_up(tx: Tx, setting: Setting, node: str, limit: int, why: str = HOST_LOST) -> int:
     """Settle some of the tasks of a node that is lost; answer how many there were. Their containers have ended before."""
     keys = [Key(*row) for row in tx.all(queries_nodes.IN_HAND, (node, limit))]
     tx.lock(sql.LOCK_BATCHES, ([key.task for key in keys],))
     for key in keys:
         task = current(tx, key)
         if task is not None:
-            end(tx, setting, task, "InfrastructureHealth", HOST_LOST)
+            end(tx, setting, task, "InfrastructureHealth", why)
     return len(keys)
 
 

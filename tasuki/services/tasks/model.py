@@ -104,10 +104,14 @@ class UnmappedImage(Exception):
     """A task names an image that `tasuki.toml` does not map. The text has the lines to add."""
 
     def __init__(self, image: str, config: Config) -> None:
-        file = config.source or config.data / "tasuki.toml"
-        super().__init__(
-            f'image "{image}" is not mapped to a folder and a command. Add to {file}, and start the node again:\n\n'
-            f'[images."{image}"]\nfolder = "path/to/its/folder"\ncommand = ["python", "main.py"]\n'
+        self._image, self._file = image, (config.source or config.data / "tasuki.toml").absolute()
+        super().__init__(self.said())
+
+    def said(self, where: str = "") -> str:
+        """Say it, and perhaps of which nodes."""
+        return (
+            f'image "{self._image}" is not mapped to a folder and a command{where}. Add to {self._file}, and start the '
+            f'node again:\n\n[images."{self._image}"]\nfolder = "path/to/its/folder"\ncommand = ["python", "main.py"]\n'
         )
 
 

@@ -161,7 +161,7 @@ def give_up(tx: Tx, setting: Setting, node: str, seen_at: Instant) -> tuple[bool
     lost = tx.one(sql.STILL_LOST, (node, seen_at))
     if lost is None:
         return False, 0
-    why = f"The node of the task was lost while it ran: node {node} ({lost[0]}) was not heard of for {lost[1] // SECOND} s"
+    why = f"Node {node} ({lost[0]}) was not heard of for {lost[1] // SECOND} s"
     return first, attending.give_up(tx, setting, node, GIVEN_UP_AT_ONCE, why)
 
 

@@ -91,15 +91,17 @@ LOCK_BATCHES = (
 TASK_BY_NAME = f"SELECT {TASK_COLUMNS} FROM tasks WHERE name = ?"
 # All tasks of one RunTask call.
 BATCH = f"SELECT {TASK_COLUMNS} FROM tasks WHERE batch = ? ORDER BY id"
+# Leave out tasks of some definitions (`,3,17,`): the images that they name are on other nodes.
+NOT_LEFT = "CAST(? AS TEXT) NOT LIKE '%,' || definition_id || ',%'"
 # What is to be started and not larger than so many MiB, first come first served, up to a row.
 TO_START = (
-    f"SELECT {TASK_COLUMNS} FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib <= ? AND id <= ? "
+    f"SELECT {TASK_COLUMNS} FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib <= ? AND id <= ? AND {NOT_LEFT} "
     "ORDER BY id LIMIT ? /*pg FOR UPDATE SKIP LOCKED*/"
 )
 # The first that has waited for long (created before an instant) because it is larger than what is free, not than what there is.
 OVERTAKEN = (
-    "SELECT id FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib > ? AND memory_mib <= ? AND created_at <= ? "
-    "ORDER BY id LIMIT 1"
+    f"SELECT {TASK_COLUMNS} FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib > ? AND memory_mib <= ? "
+    f"AND created_at <= ? AND {NOT_LEFT} ORDER BY id LIMIT 1"
 )
 # Pin a task to this node, host and boot, with the attempt's own key.
 CLAIM = (
@@ -112,7 +114,7 @@ UNCLAIM = (
     "pulled_at = NULL WHERE id = ?"
 )
 # Whether anything is to be started that is not larger than so many MiB.
-ANY_TO_START = "SELECT 1 FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib <= ? LIMIT 1"
+ANY_TO_START = f"SELECT 1 FROM tasks WHERE last_status = 'PROVISIONING' AND memory_mib <= ? AND {NOT_LEFT} LIMIT 1"
 # Whether anything that a node claimed is to stop.
 ANY_TO_STOP = (
     "SELECT 1 FROM tasks WHERE stopped_at IS NULL AND desired_status = 'STOPPED' "

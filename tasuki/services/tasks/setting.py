@@ -1,6 +1,6 @@
 """What the tasks room is told when it is built, and the node for which the attendant speaks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config
@@ -40,3 +40,6 @@ class Here:
     boot: str
     incarnation: str = ""
     term: int | None = None
+    lacks: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Task definitions whose images this node has not all (by row, with all their images): learnt when one of their tasks
+    comes by. Definitions and our own images stay as they are while we run, so units may share this."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasuki.services.tasks import queries as sql
+from tasuki.services.tasks.claiming import is_elsewhere
 from tasuki.services.tasks.definitions import check_memory, cpu_units, memory_mib
 from tasuki.services.tasks.errors import ClientException, ConflictException, InvalidParameterException
 from tasuki.services.tasks.finding import find_cluster, find_definition
-from tasuki.services.tasks.model import Task, find_image, reserved_mib
-from tasuki.services.tasks.placing import Refusal, find_room
+from tasuki.services.tasks.model import Task, UnmappedImage, find_image, reserved_mib
+from tasuki.services.tasks.placing import Need, Refusal, find_room
 from tasuki.services.tasks.setting import Setting
 from tasuki.store.store import Row, Tx
 from tasuki.values.arns import build_arn
@@ -66,9 +67,9 @@ def run_task(tx: Tx, setting: Setting, wish: Wish) -> Run:
     definition = loads(row[4])
     overrides = _overrides(given, definition)
     if wish.strict:
-        _images(setting, definition)
+        _check_images(tx, setting, definition)
     memory = reserved_mib(definition, overrides)
-    room, refusal = find_room(tx, setting, memory, count)
+    room, refusal = find_room(tx, setting, Need(memory, _images(definition)), count)
     failures = [_no_room(wish, refusal, setting)] * (count - room)
     if room == 0:
         return Run([], failures)
@@ -147,13 +148,18 @@ def _overrides(given: Mapping[str, Any], definition: Mapping[str, Any]) -> dict[
     return kept
 
 
-def _images(setting: Setting, definition: Mapping[str, Any]) -> None:
-    from tasuki.services.tasks.model import UnmappedImage
+def _images(definition: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(container["image"] for container in definition["containerDefinitions"])
 
+
+def _check_images(tx: Tx, setting: Setting, definition: Mapping[str, Any]) -> None:
+    """Refuse what no node could run: this one has not its images, and none of the others has them."""
     for container in definition["containerDefinitions"]:
         try:
             find_image(setting.config, container["image"])
         except UnmappedImage as bad:
+            if setting.shared and is_elsewhere(tx, _images(definition)):
+                return
             raise ClientException(f"The {bad}") from None
 
 

@@ -4,6 +4,7 @@
 -- `place` says where the directory is (host, boot, device, inode), `incarnation` which process holds the id now.
 -- `losses` counts how often the others gave it up: what it claimed before that is not its own any more.
 -- Instants are real time. `lost_ms`: unheard of for so long, it is given up, and its tasks have ended by themselves before.
+-- `images` is a JSON list of the names that its tasuki.toml maps: a task goes to a node that has its images.
 CREATE TABLE nodes (
     id TEXT PRIMARY KEY,
     place TEXT NOT NULL,
@@ -14,6 +15,7 @@ CREATE TABLE nodes (
     version TEXT NOT NULL,
     owner TEXT NOT NULL,
     memory_mib INTEGER NOT NULL,
+    images TEXT NOT NULL DEFAULT '[]',
     lost_ms INTEGER NOT NULL,
     losses INTEGER NOT NULL,
     clock_ahead_ms INTEGER NOT NULL,

@@ -14,7 +14,6 @@ from tasuki.services.tasks.setting import ALONE, Here, Setting
 from tasuki.testing import House
 from tasuki.testing.house import Builder
 from tasuki.testing.scripted import ScriptedRunner
-from tasuki.values.attempts import HOST_LOST
 from tasuki.values.config import Config, Image
 from tasuki.values.errors import ConfigError
 from tasuki.values.instant import DAY, SECOND, Instant
@@ -213,7 +212,7 @@ def test_given_up_its_tasks_stop_with_ecs_infrastructure_code_and_its_reports_co
     town.give_up("b")
     lost = [task for task in town.tasks() if node_of(task) == "b"]
     assert {(task["lastStatus"], task["stopCode"], task["stoppedReason"]) for task in lost} == {
-        ("STOPPED", "InfrastructureHealth", HOST_LOST)
+        ("STOPPED", "InfrastructureHealth", "Node b (host-of-b) was not heard of for 600 s")
     }
     assert all("exitCode" not in task["containers"][0] for task in lost)
     before = [task for task in town.tasks() if node_of(task) == "b"]
