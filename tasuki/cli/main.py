@@ -245,7 +245,11 @@ def doctor(
         bool, typer.Option("--store", help="Look at the store instead: its health, and what waits.")
     ] = False,
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="With --store: another one than the node of --data uses.")
+        str | None,
+        typer.Argument(
+            metavar="[URL]",
+            help="With --store: which one. Default: TASUKI_STORE, as tasuki.toml in DIR says, else the file in DIR.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -267,7 +271,11 @@ Place = Annotated[
 StoreUrl = Annotated[
     str | None,
     typer.Option(
-        "--store", metavar="URL", help="postgresql://USER@HOST/DATABASE. Default: what the node of --data uses."
+        "--store",
+        envvar="TASUKI_STORE",
+        parser=url,
+        metavar="URL",
+        help="postgresql://USER@HOST/DATABASE. Default: as tasuki.toml in DIR says, else the file in DIR.",
     ),
 ]
 

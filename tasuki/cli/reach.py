@@ -5,8 +5,10 @@ sets both variables.
 """
 
 import os
+import shlex
 import sys
 from configparser import ConfigParser
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +18,10 @@ from tasuki.cli import presence, screen
 from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.pace import pause
 from tasuki.runtime.clock import SystemClock
+from tasuki.runtime.which_store import MARK, mark_of
 from tasuki.values import documents
-from tasuki.values.errors import MalformedDocument
+from tasuki.values.config import read_config
+from tasuki.values.errors import ConfigError, MalformedDocument
 
 DEFAULT_DATA = Path(".tasuki")
 SIGN_WITHIN_S = 10
@@ -125,7 +129,7 @@ def _await_node(data: Path, patience_s: int | None) -> Reach:
         now = clock.now()
         if now >= give_up:
             raise why or Complaint(
-                f"no node answers at {reach.url if reach else data} any more", Code.UNREACHABLE, hint=_hint()
+                f"no node answers at {reach.url if reach else data} any more", Code.UNREACHABLE, hint=_hint(data)
             )
         if not said and now - began > _QUIET_MS:
             said = True
@@ -142,8 +146,24 @@ def _look(data: Path) -> tuple[Reach | None, Complaint | None]:
         return None, why
 
 
-def _hint() -> str:
-    return "start one with: tasuki up --dev    or name its directory with --data DIR"
+def _hint(data: Path) -> str:
+    """Tell how the node of a directory was started, as far as the directory shows it; or how to start the first one."""
+    if not _has_run(data):
+        return "start one with: tasuki up --dev    or name its directory with --data DIR"
+    words = ["tasuki up"]
+    if data != DEFAULT_DATA:
+        words.append(f"--data {shlex.quote(str(data))}")
+    if not (data / "credentials").exists():
+        words.append("--dev")
+    with suppress(ConfigError):
+        marked = mark_of(data)
+        if marked is not None and read_config(data).store is None:
+            words.append(f"--store {shlex.quote(marked)}")
+    return f"start it again with: {' '.join(words)}"
+
+
+def _has_run(data: Path) -> bool:
+    return any((data / name).exists() for name in ("tasuki.db", "node_id", MARK))
 
 
 def read_node(data: Path) -> Reach:
@@ -154,9 +174,8 @@ def read_node(data: Path) -> Reach:
         access_key, secret_key = ("test", "test") if dev else _credentials(data / "credentials")
         url, pid = str(facts["url"]).rstrip("/"), int(facts["pid"])
     except FileNotFoundError:
-        ran = (data / "tasuki.db").exists()
-        what = f"no node runs on {data} now" if ran else f"no node has run on {data} yet"
-        raise Complaint(what, Code.UNREACHABLE, hint=_hint()) from None
+        what = f"no node runs on {data} now" if _has_run(data) else f"no node has run on {data} yet"
+        raise Complaint(what, Code.UNREACHABLE, hint=_hint(data)) from None
     except NotADirectoryError:
         raise Complaint(f"{data} is not a directory", Code.DATA) from None
     except PermissionError as refused:

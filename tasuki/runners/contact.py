@@ -2,7 +2,8 @@
 
 Where several nodes share a store, one that is not heard of for `lost_s` is given up, and its tasks may run again elsewhere.
 So each of its shims ends its own before that: the node dates the line back to before it asked the store to note that it is
-there, and writes it when the store has. Times are CLOCK_BOOTTIME. The line bears the node's *term*, too: it changes when the
+there, and writes it when the store has. A store of one node has no deadline: the line is dated far ahead (`Contact.lift`), and
+shims look at it all the same, since the house may move while they run. Times are CLOCK_BOOTTIME. The line bears the node's *term*, too: it changes when the
 node was given up, and ends what was started in an older one. Standard library only: shims run on it.
 """
 
@@ -25,7 +26,7 @@ class Contact:
 
     def __init__(self, folder: str, lost_s: float) -> None:
         self._path, self._lost_s, self._boot = f"{folder}/contact", lost_s, boot_id()
-        self.term = 0
+        self.term, self._lifted = 0, False
 
     def renew(self, at: float) -> None:
         """Note that the store saw us at `at` or later. Raises OSError.
@@ -38,32 +39,39 @@ class Contact:
         finally:
             os.close(fd)
 
+    def lift(self) -> None:
+        """Take the deadline from all shims here: the store is this directory's alone. Raises OSError when a line is there and stays.
+
+        The line is dated beyond any deadline, and keeps the term of a node that was one of several. When the house is moved to
+        a store that several share, it is dated back: what was started before is subject to it from then on.
+        """
+        self.term, self._lifted = self.last_term(), True
+        try:
+            self.renew(_NEVER)
+        except OSError:
+            if os.path.exists(self._path) and os.path.getsize(self._path):  # noqa: PTH110, PTH202 - as above
+                raise  # else a full disk: there is no deadline to take away
+
+    def last_term(self) -> int:
+        """Answer the term that the line bears; 0 where there is none."""
+        try:
+            with open(self._path, encoding="ascii") as file:
+                return int(file.read().split()[2])
+        except (OSError, ValueError, IndexError):
+            return 0
+
     def spec(self) -> dict[str, Any]:
         """Answer what a shim is told in its `launch.json`; it stands in the attempt's folder."""
-        return {"file": "../../contact", "lost_s": self._lost_s, "term": self.term}
-
-
-def let_live(folder: str) -> None:
-    """Take the deadline from shims that a node among others left here: the store is this directory's alone now. Raises OSError.
-
-    The line keeps its term, and is dated beyond any deadline; a node that joins others again dates it back.
-    """
-    path = f"{folder}/contact"
-    try:
-        with open(path, encoding="ascii") as file:
-            boot, _, term = file.read().split()
-    except (OSError, ValueError):
-        return
-    with open(path, "r+", encoding="ascii") as file:
-        file.write(f"{boot} {_NEVER:018.3f} {term}\n")
+        return {"file": "../../contact", "lost_s": self._lost_s, "term": self.term, "free": self._lifted}
 
 
 class Lifeline:
-    """The shim's end. `given` is what `Contact.spec` said, or None where no other node could take the task."""
+    """The shim's end. `given` is what `Contact.spec` said, or None for no deadline ever (a shim that is tested alone)."""
 
     def __init__(self, given: dict[str, Any] | None, boot: str) -> None:
         self._given, self._boot = given, boot
-        self._seen_at = boottime()
+        # Until a line is read; what was started without a deadline has none.
+        self._seen_at = _NEVER if given is not None and given.get("free") else boottime()
         self._verdict = FINE
         self.next_look = float("inf") if given is None else 0.0
 

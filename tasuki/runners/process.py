@@ -4,7 +4,7 @@
 
     DIR/tasks/
       house                     whose directory this is; another store's is refused
-      contact                   where several nodes share a store: when it last saw this one (contact.py)
+      contact                   when the store last saw this node, if several share it; else a date far ahead (contact.py)
       bell                      FIFO: shims write "TASK/ATTEMPT" when there is something to read
       .shim/DIGEST/             the few files that shims run on, as they were when this version first ran here
       TASK/NAME.log             a container's output, written by the container itself
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tasuki.runners import facts, home
-from tasuki.runners.contact import Contact, let_live
+from tasuki.runners.contact import Contact
 from tasuki.runners.forks import Forks
 from tasuki.runners.memory import Memory, find_memory
 from tasuki.runners.runner import StartFailed, StartLater
@@ -61,7 +61,7 @@ class _Attempt:
 class ProcessRunner:
     """The `process` runner. `house` is the store's id; `memory` defaults to what the machine allows.
 
-    `contact` is given where other nodes may take our tasks for lost: then shims end them by themselves before.
+    `contact` is where shims learn whether other nodes may take our tasks for lost: they end them by themselves before.
     """
 
     def __init__(
@@ -78,8 +78,6 @@ class ProcessRunner:
         self._log_bytes = log_bytes
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         home.claim(folder, house)
-        if contact is None:
-            let_live(str(folder))
         bell = folder / "bell"
         with suppress(FileExistsError):
             os.mkfifo(bell, 0o600)

@@ -11,20 +11,11 @@ import apsw
 
 from tasuki import __version__
 from tasuki.runtime.clock import WallClock
+from tasuki.runtime.which_store import DATABASE, MARK, store_of
 from tasuki.store import backup
-from tasuki.values.config import read_config
 from tasuki.values.errors import ConfigError, StoreFull
 
-DATABASE = "tasuki.db"
-_OWN = frozenset({"credentials", "node.json", "node.log", "node_id"})
-
-
-def store_of(data: Path, store: str | None) -> str | None:
-    """Answer which store is meant: the one that is named, or else the one of the data directory's node; None: its file.
-
-    Raises `ConfigError`.
-    """
-    return store or read_config(data).store
+_OWN = frozenset({"credentials", "node.json", "node.log", "node_id", MARK})
 
 
 def back_up(file: Path, data: Path, store: str | None, *, with_credentials: bool, force: bool) -> backup.Facts:

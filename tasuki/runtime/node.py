@@ -20,7 +20,7 @@ from tasuki.protocol import wire
 from tasuki.protocol.http import Door, Found
 from tasuki.runners.contact import Contact
 from tasuki.runners.process import ProcessRunner
-from tasuki.runtime import nodes_home
+from tasuki.runtime import nodes_home, which_store
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import WallClock
@@ -105,12 +105,14 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
         chance=chance,
         credential=credential,
     )
-    contact = Contact(str(config.data / "tasks"), config.lost_node_s) if config.store is not None else None
+    contact = Contact(str(config.data / "tasks"), config.lost_node_s)
     runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
+    if config.store is None:
+        contact.lift()  # nobody else could take our tasks
     share = Share()
     duties: list[Duty] = [TimerDuty(rooms, store, clock, share)]
     here = membership = None
-    if contact is not None:
+    if config.store is not None:
         here, setting = nodes_home.here(config.data, chance), tasks.setting_of(config, switchboard)
         joining = nodes_home.joining(config, nodes_home.digest(key, secret), setting.memory_mib)
         membership = Membership(
@@ -124,6 +126,7 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
             wall=WallClock(),
         )
         await membership.join()
+        which_store.mark(config.data, config.store)
         duties.append(membership)
     attendant = Attendant(
         store=store,
@@ -146,6 +149,7 @@ def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
     """
     os.umask(0o077)  # whatever is made in the data directory is its owner's; a task gets a container's usual 022
     refuse_strangers(config)
+    which_store.check(config)
     warn_of_images(config)
     prepare_folder(config.data)
     held = nodes_home.hold(config) if config.store is not None else None  # SQLite's store holds the directory itself

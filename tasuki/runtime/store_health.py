@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from tasuki.runtime.backup import DATABASE, store_of
 from tasuki.runtime.clock import WallClock
+from tasuki.runtime.which_store import DATABASE, store_of
 from tasuki.store import sqlite_file
 from tasuki.store.backup import OF_THE_HOUSE
 from tasuki.store.migrations import migrations

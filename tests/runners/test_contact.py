@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasuki.runners.contact import FINE, KILL, STOP, Contact, Lifeline, let_live
+from tasuki.runners.contact import FINE, KILL, STOP, Contact, Lifeline
 from tasuki.runners.facts import OUT_OF_TOUCH, boot_id, boottime
 from tasuki.runners.process import ProcessRunner
 from tests.runners.bench import Bench
@@ -142,15 +142,41 @@ def test_a_store_that_is_the_directorys_alone_again_takes_the_deadline_away(tmp_
     given = contact.spec() | {"file": str(tmp_path / "contact")}
     contact.renew(boottime() - 0.9 * LOST_S)
     assert Lifeline(given, boot_id()).look() == STOP
-    let_live(str(tmp_path))
+    alone = Contact(str(tmp_path), LOST_S)
+    alone.lift()
+    assert alone.term == 3
     assert Lifeline(given, boot_id()).look() == FINE
     assert Lifeline(given | {"term": 2}, boot_id()).look() == KILL, "what was given up stays so"
     contact.renew(boottime() - LOST_S)  # it joined others again
     assert Lifeline(given, boot_id()).look() == KILL
 
 
-def test_a_runner_without_contact_lets_them_live(tmp_path: Path) -> None:
-    Contact(str(tmp_path), LOST_S).renew(boottime() - LOST_S)
-    ProcessRunner(tmp_path, "house").close()
-    given = {"file": str(tmp_path / "contact"), "lost_s": LOST_S, "term": 0}
-    assert Lifeline(given, boot_id()).look() == FINE
+def test_without_a_line_what_was_started_alone_has_no_deadline(tmp_path: Path) -> None:
+    contact = Contact(str(tmp_path), LOST_S)
+    contact.lift()
+    one = Lifeline(contact.spec() | {"file": str(tmp_path / "removed")}, boot_id())
+    one._given["lost_s"] = 0.0  # type: ignore[index] - as if any time had passed
+    assert one.look() == FINE
+    assert Lifeline(contact.spec() | {"file": str(tmp_path / "contact")}, boot_id()).look() == FINE
+
+
+class Alone(Bench):
+    """The runner of a store that has this node only."""
+
+    def _open(self) -> ProcessRunner:
+        self.folder.mkdir(exist_ok=True)
+        self.contact = Contact(str(self.folder), LOST_S)
+        self.contact.lift()
+        return ProcessRunner(self.folder, "house", log_bytes=self.log_bytes, contact=self.contact)
+
+
+def test_what_was_started_on_a_store_of_one_node_heeds_the_deadline_after_a_move(tmp_path: Path) -> None:
+    bench = Alone(tmp_path / "tasks")
+    try:
+        key = bench.start(bench.python(WAITS))
+        bench.says(key, "up")
+        bench.contact.renew(boottime())  # the house moved to a database that others share; its node never came
+        report = bench.ended(key)
+        assert (report.stop_code, report.reason) == ("InfrastructureHealth", OUT_OF_TOUCH)
+    finally:
+        bench.close()
