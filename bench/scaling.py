@@ -203,8 +203,9 @@ def main() -> int:
     base = asked.server or server()
     for count in [int(one) for one in asked.nodes.split(",")]:
         schema = new_schema()
+        url = in_schema(base, schema)
         try:
-            with town(count, in_schema(base, schema)) as nodes:
+            with town(count, url) as nodes:
                 runs.append((f"PostgreSQL, {count} node{'s' if count > 1 else ''}", asyncio.run(measure(nodes))))
         finally:
             drop_schema(base, schema)

@@ -1,7 +1,8 @@
 """`make soak`: a task of 61 minutes through `.sync`, while its node is killed twice. It ends once.
 
 By the wall clock, with a real process: what a machine's sleep, a node's restart or a lease might do to a long task shows only in
-time. `MINUTES` (61) sets how long; `STORE=postgresql://...` runs it on PostgreSQL. Prints one line a minute and a summary.
+time. `MINUTES` (61) sets how long; `STORE=postgresql://...` names a PostgreSQL database, in which it makes a schema of its own and
+drops it in the end. Prints one line a minute and a summary.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.relay import ROLE, Relay
+from tests.postgres import drop_schema, in_schema, new_schema
 
 MINUTES = float(os.environ.get("MINUTES", "61"))
 LATE_S = 60
@@ -87,13 +89,21 @@ def findings(relay: Relay, execution: str, status: str, killed: int) -> list[str
 
 
 def main() -> int:
-    """Run it in a folder of its own."""
+    """Run it in a folder of its own, and in a schema of its own."""
+    base, schema = os.environ.get("STORE") or None, new_schema()
+    try:
+        store = None if base is None else in_schema(base, schema)
+    except ValueError as bad:
+        print(f"STORE: {bad}", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="tasuki-soak-") as folder:
-        relay = Relay(Path(folder) / "data", seed=1, store=os.environ.get("STORE") or None)
+        relay = Relay(Path(folder) / "data", seed=1, store=store)
         try:
             wrong = play(relay)
         finally:
             relay.stop_all()
+            if base is not None:
+                drop_schema(base, schema)
     for one in wrong:
         print(f"WRONG: {one}")
     print(f"soak: one task of {MINUTES:g} minutes, its node killed twice: {'ended once' if not wrong else 'FAILED'}")

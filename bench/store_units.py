@@ -101,7 +101,8 @@ async def main(url: str) -> None:
 
 if __name__ == "__main__":
     base, schema = (sys.argv[1] if len(sys.argv) > 1 else server()), new_schema()
+    url = in_schema(base, schema)
     try:
-        uvloop.run(main(in_schema(base, schema)))  # as a node does
+        uvloop.run(main(url))  # as a node does
     finally:
         drop_schema(base, schema)
