@@ -50,12 +50,13 @@ def to_stop(tx: Tx, here: Here) -> list[Key]:
 
 
 def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
-    """Pin waiting tasks to this node, each with a key of its own; answer what to start, and whether there were any."""
+    """Pin waiting tasks to this node, each with a key of its own; answer what to start, and whether to look again."""
     launches: list[Launch] = []
     if here.term is None:
         rows = tx.all(sql.TO_START, (ANY_MIB, ANY_ROW, "", CLAIMED_AT_ONCE))
+        again = bool(rows)
     else:
-        rows = share(tx, setting, here)
+        rows, again = share(tx, setting, here)
     definitions: dict[int, Any] = {}
     for row in rows:
         task = Task.of(row)
@@ -85,7 +86,7 @@ def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
         else:
             tx.lock(sql.LOCK_BATCHES, ([task.name],))
             end(tx, setting, task, "TaskFailedToStart", trouble)
-    return launches, bool(rows)
+    return launches, again
 
 
 def _where(here: Here) -> str:

@@ -30,13 +30,13 @@ def waiting(tx: Tx, setting: Setting, here: Here) -> bool:
     return tx.one(sql.ANY_TO_START, (_free_mib(tx, setting, here), _left(tx, here))) is not None
 
 
-def share(tx: Tx, setting: Setting, here: Here) -> list[Row]:
-    """Take what this node can run, if it has not been given up, and leave the others some.
+def share(tx: Tx, setting: Setting, here: Here) -> tuple[list[Row], bool]:
+    """Take what this node can run, if it has not been given up, and leave the others some; answer it, and whether to look again.
 
     A task that waits for room is overtaken for a while only; then nobody claims what came after it.
     """
     if tx.one(queries_nodes.STANDS, (here.node, here.incarnation, here.term)) is None:
-        return []
+        return [], False
     free = _free_mib(tx, setting, here)
     held = 0
     for _ in range(LOOKS):
@@ -48,7 +48,8 @@ def share(tx: Tx, setting: Setting, here: Here) -> list[Row]:
         if not _learn(setting, here, [*overtaken, *rows]):
             break
     else:
-        rows = []
+        tx.ring("tasks")
+        return [], True
     taken: list[Row] = []
     for row in rows:
         task = Task.of(row)
@@ -57,7 +58,7 @@ def share(tx: Tx, setting: Setting, here: Here) -> list[Row]:
             taken.append(row)
     if len(taken) < held:
         tx.ring("tasks")  # the others may have passed over what we held and did not take
-    return taken
+    return taken, bool(taken)
 
 
 def images_of(task: Task) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Several nodes on one store: each claims what fits it, and attends to its own tasks only. Scripted runners, a manual clock."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ class One:
 
     topics = ("tasks",)
 
-    def __init__(self, town: "Town", name: str) -> None:
-        self.town, self.name = town, name
+    def __init__(self, town: "Town", name: str, images: tuple[str, ...] = IMAGES) -> None:
+        self.town, self.name, self.images = town, name, images
+        mapped = {one: image for one, image in town.house.config.images.items() if one in images}
+        self.config = replace(town.house.config, images=mapped)
         self.runner = ScriptedRunner(town.house.clock, SCRIPTS)
         self.here = Here(name, f"host-of-{name}", "boot", "first", 0)
         self.lives = True
@@ -41,7 +44,7 @@ class One:
             store=house.store,
             runner=self.runner,
             bell=house.bell,
-            config=house.config,
+            config=self.config,
             switchboard=house.switchboard,
             clock=house.clock,
             here=self.here,
@@ -59,7 +62,7 @@ class One:
         self.lives = True
 
     def join(self, **more: Any) -> int | Holder:
-        joining = Joining(**{**self.town.joining, "place": f"place-of-{self.name}", **more})
+        joining = Joining(**{**self.town.joining, "place": f"place-of-{self.name}", "images": self.images, **more})
         return self.town.house.unit(lambda tx: nodes.join(tx, self.here, joining))
 
     def renew(self) -> nodes.Round:
