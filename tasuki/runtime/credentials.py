@@ -15,6 +15,11 @@ DEV_KEY, DEV_SECRET = "test", "test"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
+def has_key(config: Config) -> bool:
+    """Tell whether there is a key already, or none is needed."""
+    return config.dev or (config.data / "credentials").exists()
+
+
 def owner_key(config: Config) -> tuple[str, str]:
     """Answer the owner's (access key, secret), making them on the first start."""
     if config.dev:

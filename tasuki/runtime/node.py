@@ -24,7 +24,7 @@ from tasuki.runtime import nodes_home, which_store
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import WallClock
-from tasuki.runtime.credentials import owner_key
+from tasuki.runtime.credentials import has_key, owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.runtime.nodes import Membership
 from tasuki.runtime.nodes_home import url_of
@@ -32,6 +32,7 @@ from tasuki.runtime.opening import open_store
 from tasuki.runtime.share import Share
 from tasuki.services import handovers, machines, pipes, queues, tasks
 from tasuki.services.switchboard import Switchboard
+from tasuki.store import place
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
@@ -68,14 +69,24 @@ async def build(config: Config) -> Node:
     """Join everything. Raises `ConfigError`, a `StoreError` (busy, newer, not reached) or an OSError that names its file."""
     prepare_folder(config.data)
     chance, bell = Chance.system(), Bell()
-    owner_key(config)  # before anything else is made: it may be refused
+    if config.store is None or has_key(config):
+        owner_key(config)  # before anything else is made: it may be refused
     store, clock = open_store(config, chance=chance, on_ring=bell.ring)
     try:
         await store.open()
+        await _enter(config, store)
         return await _join(config, store, bell, clock, chance)
     except BaseException:
         store.close()
         raise
+
+
+async def _enter(config: Config, store: Store) -> None:
+    """See that this node belongs to the house, before it makes anything of its own. Raises `ConfigError`."""
+    if not await store.look(lambda tx: place.is_known(tx, config)):
+        await store.write(lambda tx: place.keep(tx, config))
+    if config.store is not None and not has_key(config):
+        await store.look(tasks.refuse_new_key)
 
 
 async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: Chance) -> Node:

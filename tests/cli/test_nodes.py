@@ -34,11 +34,13 @@ def make(tmp_path: Path, postgres_url: str) -> Iterator[Maker]:
         one.stop()
 
 
-def refused(node: OwnNode, url: str, *words: str) -> str:
+def refused(node: OwnNode, url: str, *words: str, code: int | None = None) -> str:
     """Start a node that is not let in; answer why."""
     command = [sys.executable, "-m", "tasuki.cli.main", "up", "--data", str(node.data), "--port", str(free_port())]
-    done = subprocess.run([*command, "--store", url, *words], capture_output=True, text=True, timeout=60, check=False)
+    store = ("--store", url) if url else ()
+    done = subprocess.run([*command, *store, *words], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
+    assert code in {None, done.returncode}
     return done.stderr
 
 
@@ -73,12 +75,41 @@ def test_nodes_are_listed_by_any_of_them_and_a_log_is_said_to_be_elsewhere(make:
 def test_all_nodes_take_the_first_ones_key(make: Maker, postgres_url: str) -> None:
     a, b = make("a", dev=False), make("b", dev=False)
     a.start()
-    assert "copy DIR/credentials from the data directory of a node that is in" in refused(b, postgres_url)
+    said = refused(b, postgres_url)
+    assert "This house has an owner's key, and this data directory has none: copy DIR/credentials" in said
+    assert not (b.data / "credentials").exists(), "which would only have to be replaced"
+    (b.data / "credentials").write_text("[default]\naws_access_key_id = other\naws_secret_access_key = key\n")
+    (b.data / "credentials").chmod(0o600)
+    assert "take the same owner's key, and this one has another: copy DIR/credentials" in refused(b, postgres_url)
     assert "start all of them with --dev or none" in refused(b, postgres_url, "--dev")
     (b.data / "credentials").write_bytes((a.data / "credentials").read_bytes())
     b.start()
     rows = decoded(run("nodes", "--data", str(b.data), "--json"))
     assert [row["state"] for row in rows] == ["UP", "UP"]
+
+
+def test_a_node_of_another_region_or_account_is_refused(make: Maker, postgres_url: str) -> None:
+    a, b = make("a"), make("b")
+    a.start()
+    toml = b.data / "tasuki.toml"
+    toml.write_text('[node]\nregion = "eu-central-1"\n')
+    said = refused(b, postgres_url, "--dev", code=2)
+    assert (
+        "This house's region is us-east-1, and this node's is eu-central-1: through it nothing would be found." in said
+    )
+    assert f'Set region = "us-east-1" in [node] of {toml}, or choose another store.' in said
+    toml.write_text('[node]\naccount = "000000000001"\n')
+    assert "This house's account is 000000000000, and this node's is 000000000001" in refused(b, postgres_url, "--dev")
+    assert not (b.data / "node_id").exists()
+
+
+def test_a_data_directory_keeps_its_region(tmp_path: Path) -> None:
+    node = OwnNode(tmp_path / "data")
+    node.start()
+    assert node.stop() == 0
+    (node.data / "tasuki.toml").write_text('[node]\nregion = "eu-central-1"\n')
+    (node.data / "tasuki.toml").chmod(0o600)
+    assert "This house's region is us-east-1, and this node's is eu-central-1" in refused(node, "", "--dev", code=2)
 
 
 def test_a_data_directory_is_one_nodes_at_a_time(make: Maker, postgres_url: str) -> None:

@@ -26,6 +26,7 @@ import os
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.services.tasks.api import operations
+from tasuki.services.tasks.nodes import refuse_new_key
 from tasuki.services.tasks.nodes_api import list_nodes
 from tasuki.services.tasks.plugs import RunTask, credential
 from tasuki.services.tasks.polls import SHOWN_MS, on_timer
@@ -33,18 +34,22 @@ from tasuki.services.tasks.setting import NAME, Setting
 from tasuki.values.config import Config
 from tasuki.values.instant import DAY
 
-__all__ = ["room", "setting_of"]
+__all__ = ["machine_mib", "refuse_new_key", "room", "setting_of"]
 
 MOST_TASKS = 1000
 
 
+def machine_mib() -> int:
+    """Answer how much memory this machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") >> 20
+
+
 def setting_of(config: Config, switchboard: Switchboard) -> Setting:
     """Work out the room's setting; the attendant needs it too. Tasks may use three quarters of the machine's memory."""
-    machine_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") >> 20
     return Setting(
         config=config,
         switchboard=switchboard,
-        memory_mib=config.memory_mib if config.memory_mib is not None else machine_mib * 3 // 4,
+        memory_mib=config.memory_mib if config.memory_mib is not None else machine_mib() * 3 // 4,
         most_tasks=config.quotas.get("running_tasks", MOST_TASKS),
         shown_ms=config.quotas.get("stopped_tasks_days", SHOWN_MS // DAY) * DAY,
     )

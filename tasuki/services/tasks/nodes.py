@@ -110,12 +110,22 @@ def join(tx: Tx, here: Here, joining: Joining) -> int | Holder:
     return int(tx.all(sql.JOIN, (*who, *what, here.term or 0, tx.real_now, tx.real_now))[0][0])
 
 
+_COPY = "copy DIR/credentials from the data directory of a node that is in"
+_LOST = "(is the key lost for good, see docs/CONFIGURATION.md)"
+
+
+def refuse_new_key(tx: Tx) -> None:
+    """Refuse a node that has no key yet, and would make one, where the house has one (reads only). Raises `ConfigError`."""
+    if tx.one(sql.OWNER) is not None:
+        raise ConfigError(
+            f"This house has an owner's key, and this data directory has none: {_COPY} into this one's, for all nodes of a "
+            f"house take the same {_LOST}. None was made."
+        )
+
+
 def _admit(tx: Tx, here: Here, joining: Joining) -> None:
     """Let in who takes the house's key: a client may speak to any of the nodes."""
-    fix = (
-        "copy DIR/credentials from the data directory of a node that is in, over the one of this node "
-        "(is the key lost for good, see docs/CONFIGURATION.md)"
-    )
+    fix = f"{_COPY}, over the one of this node {_LOST}"
     if not joining.dev:
         owner = tx.one(sql.OWNER)
         if owner is None:
