@@ -26,6 +26,7 @@ LARGE_LOG = 256 << 20
 CLOCK_MS = SECOND
 """Clocks that differ by this much are worth a word."""
 LONG_MS = 5 * MINUTE
+MANY_DEAD = 200_000
 
 
 class Finding(NamedTuple):
@@ -203,6 +204,12 @@ _PG_LONG = (
 )
 
 
+_PG_DEAD = (
+    "SELECT current_setting('autovacuum'), coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint "
+    "FROM pg_stat_user_tables WHERE schemaname = $1"
+)
+
+
 def _postgres(url: str) -> list[Finding]:
     from tasuki.store import postgres_schema  # its driver is loaded only where it is used
     from tasuki.store.backup_postgres import connected
@@ -223,6 +230,7 @@ def _postgres(url: str) -> list[Finding]:
                 *server_findings(tuple(facts), (asked + heard) // 2),
                 replicas(await connection.fetch(_PG_REPLICAS)),
                 long_transactions(await connection.fetch(_PG_LONG, LONG_MS)),
+                dead_rows(tuple(await connection.fetchrow(_PG_DEAD, address.schema) or ("on", 0, 0))),
             ]
             tables = [row[0] for row in await connection.fetch(_PG_TABLES, address.schema)]
             # What both stores are asked is written for one that answers at once: it is asked ahead.
@@ -270,6 +278,19 @@ def server_findings(facts: Sequence[Any], asked_at: Instant) -> Iterator[Finding
     )
     advice = "all nodes go by the database's clock, but signatures by this machine's: set it (NTP)" if apart else ""
     yield Finding("clocks", "limited" if apart else "ok", words, advice)
+
+
+def dead_rows(facts: Sequence[Any]) -> Finding:
+    """Judge what changed and deleted rows have left behind (`_PG_DEAD`): the server's autovacuum is to sweep it up."""
+    autovacuum, live, dead = facts
+    found = f"{dead} beside {live} live ones, autovacuum {autovacuum}"
+    if autovacuum != "on":
+        return Finding(
+            "dead rows", "limited", found, "turn autovacuum on: without it tables only grow, and all gets slower"
+        )
+    behind = dead > MANY_DEAD and dead > 3 * live
+    advice = "autovacuum does not keep up: look for long transactions, or lower autovacuum_naptime" if behind else ""
+    return Finding("dead rows", "limited" if behind else "ok", found, advice)
 
 
 def replicas(rows: Sequence[Sequence[Any]]) -> Finding:
