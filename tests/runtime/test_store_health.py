@@ -52,7 +52,7 @@ def plant(place: Place) -> Callable[..., dict[str, Finding]]:
 def test_a_store_that_is_well_has_nothing_wrong(place: Place, plant: Callable[..., dict[str, Finding]]) -> None:
     found = plant()
     # Others' matter, where others use the server; and one of the tests' own does without fsync.
-    servers = {"clocks", "replication", "connections", "long transactions", "durability"}
+    servers = {"clocks", "replication", "connections", "long transactions", "dead rows", "durability"}
     assert {one.what: one.state for one in found.values() if one.state != "ok" and one.what not in servers} == {}
     assert found[MESSAGES].found == "1 queue"
     assert found["messages in flight"].found == "1"
@@ -137,6 +137,21 @@ def test_a_transaction_that_holds_on_is_found(place: Place, monkeypatch: pytest.
 def test_what_a_server_says_of_itself_is_judged(facts: tuple[Any, ...], what: str, state: str, says: str) -> None:
     [found] = [one for one in store_health.server_findings(facts, 0) if one.what == what]
     assert (found.state, says in found.found, bool(found.advice)) == (state, True, state != "ok"), found
+
+
+@pytest.mark.parametrize(
+    ("facts", "state", "says"),
+    [
+        (("on", 10, 500), "ok", ""),
+        (("off", 10, 0), "limited", "turn autovacuum on"),
+        (("on", 1_000, 300_000), "limited", "does not keep up"),
+        (("on", 1_000_000, 300_000), "ok", ""),
+    ],
+)
+def test_dead_rows_that_nobody_sweeps_up(facts: tuple[Any, ...], state: str, says: str) -> None:
+    found = store_health.dead_rows(facts)
+    assert (found.state, bool(found.advice)) == (state, state != "ok")
+    assert says in found.advice
 
 
 def test_standbys_are_named() -> None:
