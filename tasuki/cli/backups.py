@@ -5,6 +5,7 @@ from typing import Any
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint, start_complaint
+from tasuki.cli.reach import DEFAULT_DATA
 from tasuki.values.errors import StoreBusy, StoreError, StoreTaken
 from tasuki.values.instant import to_datetime
 
@@ -26,12 +27,13 @@ def back_up(file: Path, data: Path, store: str | None, *, with_credentials: bool
     )
 
 
-def restore(file: Path, data: Path, store: str | None, *, force: bool, as_json: bool) -> None:
+def restore(file: Path, data: Path | None, store: str | None, *, force: bool, tasks_ended: bool, as_json: bool) -> None:
     """Restore a backup, and say what was restored. Raises `Complaint`."""
     from tasuki.runtime import backup
 
+    named, data = data is not None, data or DEFAULT_DATA
     try:
-        facts, key = backup.restore(file, data, store, force=force)
+        facts, key = backup.restore(file, data, store, force=force, tasks_ended=tasks_ended, named=named)
     except Exception as error:
         raise _complaint(error, data) from error
     if as_json:

@@ -9,7 +9,7 @@ import click
 import typer
 
 from tasuki.cli.complaints import Code, Complaint, complaint_of
-from tasuki.cli.options import folder, url
+from tasuki.cli.options import Place, StoreUrl, folder, url
 
 app = typer.Typer(
     name="tasuki",
@@ -264,22 +264,6 @@ def doctor(
     raise typer.Exit(examination.examine(data, port, as_json=as_json))
 
 
-Place = Annotated[
-    Path,
-    typer.Option("--data", envvar="TASUKI_DATA", parser=folder, metavar="DIR", help="The node's data directory."),
-]
-StoreUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        envvar="TASUKI_STORE",
-        parser=url,
-        metavar="URL",
-        help="postgresql://USER@HOST/DATABASE. Default: as tasuki.toml in DIR says, else the file in DIR.",
-    ),
-]
-
-
 @app.command()
 def backup(
     *,
@@ -302,15 +286,19 @@ def backup(
 def restore(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")],
-    data: Place = Path(".tasuki"),
+    data: Data = None,
     store: StoreUrl = None,
     force: Annotated[bool, typer.Option("--force", help="Replace all that is there.")] = False,
+    tasks_ended: Annotated[
+        bool,
+        typer.Option("--tasks-ended", help="Tasks that ran when it was made, and not in DIR, run no more: retry them."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Fill an empty store from a backup, whichever store it was made of. No node may run there."""
     from tasuki.cli import backups
 
-    backups.restore(file, data, store, force=force, as_json=as_json)
+    backups.restore(file, data, store, force=force, tasks_ended=tasks_ended, as_json=as_json)
 
 
 Queue = Annotated[str, typer.Argument(help="Name, URL or ARN.")]

@@ -1,6 +1,7 @@
 """How the values of options are read."""
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -17,3 +18,19 @@ def url(text: str) -> str:
     if not text.strip():
         raise typer.BadParameter("it is empty; name a database: postgresql://USER@HOST/DATABASE")
     return text
+
+
+Place = Annotated[
+    Path,
+    typer.Option("--data", envvar="TASUKI_DATA", parser=folder, metavar="DIR", help="The node's data directory."),
+]
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="TASUKI_STORE",
+        parser=url,
+        metavar="URL",
+        help="postgresql://USER@HOST/DATABASE. Default: as tasuki.toml in DIR says, else the file in DIR.",
+    ),
+]

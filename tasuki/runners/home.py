@@ -14,6 +14,11 @@ from tasuki.values.errors import ConfigError
 _SHIM_FILES = ("__init__", "become", "contact", "facts", "forkserver", "shim", "tree")
 
 
+def house_id(secret: str) -> str:
+    """Answer the id of a store, by the secret that it was made with and that moves along with it."""
+    return hashlib.sha256(f"tasks of {secret}".encode()).hexdigest()[:32]
+
+
 def claim(folder: Path, house: str) -> None:
     """Mark a folder of tasks as this store's. Raises `ConfigError` when it is another's."""
     file = folder / "house"

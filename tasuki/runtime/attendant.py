@@ -17,13 +17,12 @@ what it claimed before and had not started; what it had started ends by itself, 
 """
 
 import asyncio
-import hashlib
 import logging
 import platform
 from collections import deque
 from contextlib import suppress
 
-from tasuki.runners import facts
+from tasuki.runners import facts, home
 from tasuki.runners.runner import Runner, StartFailed, StartLater
 from tasuki.runtime.bell import Bell
 from tasuki.services.switchboard import Switchboard
@@ -45,7 +44,7 @@ def house_id(tx: Tx) -> str:
     """Answer the store's own id, which its folder of tasks bears: another store's tasks are never adopted."""
     row = tx.one(pages.SECRET)
     assert row is not None, "the first migration makes it"
-    return hashlib.sha256(f"tasks of {row[0]}".encode()).hexdigest()[:32]
+    return home.house_id(row[0])
 
 
 class Attendant:

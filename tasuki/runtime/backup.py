@@ -11,7 +11,8 @@ import apsw
 
 from tasuki import __version__
 from tasuki.runtime.clock import WallClock
-from tasuki.runtime.which_store import DATABASE, MARK, store_of
+from tasuki.runtime.moving import Moving
+from tasuki.runtime.which_store import DATABASE, MARK, mark, store_of
 from tasuki.store import backup
 from tasuki.values.errors import ConfigError, StoreFull
 
@@ -36,13 +37,18 @@ def back_up(file: Path, data: Path, store: str | None, *, with_credentials: bool
     return backup.check(file)
 
 
-def restore(file: Path, data: Path, store: str | None, *, force: bool) -> tuple[backup.Facts, str]:
+def restore(
+    file: Path, data: Path, store: str | None, *, force: bool, tasks_ended: bool = False, named: bool = True
+) -> tuple[backup.Facts, str]:
     """Restore a backup; answer what it says of itself, and what became of the owner's key that it may hold.
 
+    `tasks_ended`: what ran when it was made, and not in the data directory, runs no more. `named`: somebody chose the directory.
     Raises a `StoreError`, `ConfigError`, or OSError naming the file.
     """
-    backup.opened(file).close()  # before anything is made
+    moving = Moving(file, data)  # before anything is made
     url = store_of(data, store)
+    if not tasks_ended:
+        moving.refuse_unknown(shared=url is not None)
     if url is None:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _room_for(data / DATABASE):
@@ -50,8 +56,23 @@ def restore(file: Path, data: Path, store: str | None, *, force: bool) -> tuple[
     else:
         from tasuki.store.backup_postgres import restore_postgres
 
-        with tempfile.TemporaryDirectory(prefix="tasuki-restore-") as folder, _room_for(Path(folder)):
-            facts = asyncio.run(restore_postgres(file, url, Path(folder) / DATABASE, force=force))
+        with (
+            moving.held(),
+            tempfile.TemporaryDirectory(prefix="tasuki-restore-") as folder,
+            _room_for(Path(folder)),
+        ):
+            filled = restore_postgres(
+                file,
+                url,
+                Path(folder) / DATABASE,
+                force=force,
+                change=moving.give,
+                last=moving.begin_to_count,
+            )
+            facts = asyncio.run(filled)
+            if moving.is_home or (named and not moving.is_anothers):
+                data.mkdir(mode=0o700, parents=True, exist_ok=True)
+                mark(data, url)
     return facts, _keep_credentials(file, data, force=force)
 
 

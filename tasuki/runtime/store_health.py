@@ -10,6 +10,7 @@ import apsw
 
 from tasuki.runtime.clock import WallClock
 from tasuki.runtime.which_store import DATABASE, store_of
+from tasuki.services.tasks.nodes import HEARD_MS
 from tasuki.store import sqlite_file
 from tasuki.store.backup import OF_THE_HOUSE
 from tasuki.store.migrations import migrations
@@ -197,6 +198,15 @@ _PG_FACTS = (
 )
 _PG_TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY tablename"
 _PG_REPLICAS = "SELECT coalesce(application_name, ''), sync_state FROM pg_stat_replication"
+# Every node that has joined, with how many tasks it has in hand; and tasks of nodes that nobody knows.
+_PG_NODES = (
+    "SELECT id, host, seen_at, stopped_at, lost_at, (SELECT count(*) FROM tasks WHERE node = nodes.id AND stopped_at IS NULL) "
+    "FROM nodes ORDER BY joined_at, id"
+)
+_PG_UNKNOWN = (
+    "SELECT count(*) FROM tasks WHERE stopped_at IS NULL AND node IS NOT NULL "
+    "AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = tasks.node)"
+)
 _PG_LONG = (
     "SELECT pid, coalesce(application_name, ''), (extract(epoch FROM now() - xact_start) * 1000)::bigint FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < now() - $1 * interval '1 millisecond' "
@@ -231,6 +241,7 @@ def _postgres(url: str) -> list[Finding]:
                 replicas(await connection.fetch(_PG_REPLICAS)),
                 long_transactions(await connection.fetch(_PG_LONG, LONG_MS)),
                 dead_rows(tuple(await connection.fetchrow(_PG_DEAD, address.schema) or ("on", 0, 0))),
+                nodes_finding(await connection.fetch(_PG_NODES), await connection.fetchval(_PG_UNKNOWN), facts[6]),
             ]
             tables = [row[0] for row in await connection.fetch(_PG_TABLES, address.schema)]
             # What both stores are asked is written for one that answers at once: it is asked ahead.
@@ -301,6 +312,33 @@ def replicas(rows: Sequence[Sequence[Any]]) -> Finding:
     waits = any(state in {"sync", "quorum"} for _, state in rows)
     advice = "" if waits else "after a failover to an asynchronous standby the last commits may be missing"
     return Finding("replication", "ok", shown, advice)
+
+
+def nodes_finding(rows: Sequence[Sequence[Any]], unknown: int, now: Instant) -> Finding:
+    """Tell which nodes are there, and which have tasks and are not.
+
+    Rows are (id, host, seen at, stopped at, lost at, tasks in hand); `unknown` counts the tasks of nodes that have no row.
+    """
+    counts: dict[str, int] = {}
+    missed: list[str] = []
+    state = "ok"
+    for name, host, seen_at, stopped_at, lost_at, tasks in rows:
+        is_up = stopped_at is None and lost_at is None and now - seen_at <= HEARD_MS
+        word = "up" if is_up else "lost" if lost_at is not None else "stopped" if stopped_at is not None else "silent"
+        counts[word] = counts.get(word, 0) + 1
+        if tasks and not is_up:
+            missed.append(
+                f"{name} on {host or 'a host unknown'} is {word} since {_span(now - seen_at)}, with {tasks} tasks"
+            )
+            state = "limited" if word == "stopped" and state == "ok" else "no" if word != "stopped" else state
+    if unknown:
+        missed.append(f"{unknown} tasks are of nodes that nobody knows")
+        state = "no"
+    words = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none has joined"
+    advice = (
+        "" if state == "ok" else "start them again on their data directories; else their tasks end, and Retry decides"
+    )
+    return Finding("nodes", state, "; ".join([words, *missed[:5]]), advice)
 
 
 def long_transactions(rows: Sequence[Sequence[Any]]) -> Finding:

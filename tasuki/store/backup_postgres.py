@@ -3,7 +3,7 @@
 No program of PostgreSQL's is needed. Reading takes no lock that a node would wait for; restoring is one transaction.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,11 @@ ROWS = 200
 _COLUMNS = "SELECT table_name, column_name, is_identity FROM information_schema.columns WHERE table_schema = $1"
 _HOUSE_LOCK = "SELECT pg_advisory_xact_lock($1, hashtext($2))"
 _LOCK_CLASS = 0x7A5C1
-_LEFT_BEHIND = """
-INSERT INTO nodes (id, place, incarnation, host, boot, url, version, owner, memory_mib, lost_ms, losses, clock_ahead_ms,
-                   joined_at, seen_at, stopped_at)
-SELECT 'here', '', '', coalesce(max(host), ''), coalesce(max(boot), ''), '', '', '', 0, $1::bigint, 0, 0, t.at, t.at, t.at
-FROM tasks, (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at) t
-WHERE node = 'here' AND stopped_at IS NULL GROUP BY t.at ON CONFLICT (id) DO NOTHING
+_AWAIT = """
+UPDATE nodes SET seen_at = t.at, stopped_at = coalesce(stopped_at, t.at)
+FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at) t
 """
-"""What the one node of a data directory ran goes on for a while: who finds it there takes it over, or it is given up then."""
-LEFT_BEHIND_MS = 600_000
+"""The nodes of a backup count as seen now: what they ran may run on, and ends in time if they don't come back."""
 _KEPT_THERE = "name <> 'schema'"
 """PostgreSQL notes the schema's version in `house`, SQLite in the file's head."""
 
@@ -85,13 +81,25 @@ async def _read_table(
             copy.executemany(f"INSERT INTO {table} ({wanted}) VALUES ({places})", map(tuple, rows))  # noqa: S608 - names of ours
 
 
-async def restore_postgres(file: Path, url: str, copy: Path, *, force: bool) -> backup.Facts:
+async def restore_postgres(
+    file: Path,
+    url: str,
+    copy: Path,
+    *,
+    force: bool,
+    change: Callable[[apsw.Connection], None] = lambda _copy: None,
+    last: Callable[[], None] = lambda: None,
+) -> backup.Facts:
     """Fill a store from a backup, all or nothing. `copy` is a place for the backup as the present schema has it.
+
+    `change` is given that copy before, and `last` is called when all is there, before the nodes are noted as seen and it is committed.
 
     Raises `StoreBusy` when nodes work there, `StoreTaken`, and as `backup.check` does.
     """
     facts = backup.check(file)
     backup.renewed(file, copy)
+    with closing(apsw.Connection(str(copy))) as writer:
+        change(writer)
     async with connected(url) as (connection, address):
         await postgres_schema.prepare(connection, address)
         if alive := await postgres_schema.nodes_alive(connection):
@@ -103,6 +111,8 @@ async def restore_postgres(file: Path, url: str, copy: Path, *, force: bool) -> 
             async with connection.transaction():
                 await connection.fetchval(_HOUSE_LOCK, _LOCK_CLASS, address.schema)
                 await _fill(connection, address, reader, force=force)
+                last()
+                await connection.execute(_AWAIT)
     return facts
 
 
@@ -135,7 +145,6 @@ async def _fill(
                 column,
                 given_out.get(table, 0),
             )
-    await connection.execute(_LEFT_BEHIND, LEFT_BEHIND_MS)
 
 
 def _given_out(reader: apsw.Connection) -> dict[str, int]:
