@@ -155,7 +155,7 @@ def test_without_a_line_what_was_started_alone_has_no_deadline(tmp_path: Path) -
     contact = Contact(str(tmp_path), LOST_S)
     contact.lift()
     one = Lifeline(contact.spec() | {"file": str(tmp_path / "removed")}, boot_id())
-    one._given["lost_s"] = 0.0  # type: ignore[index] - as if any time had passed
+    one._given["lost_s"] = 0.0  # type: ignore[index]  # as if any time had passed
     assert one.look() == FINE
     assert Lifeline(contact.spec() | {"file": str(tmp_path / "contact")}, boot_id()).look() == FINE
 
