@@ -22,7 +22,7 @@ import uvicorn
 
 from tasuki.protocol.exchange import STATUS_LINES, Exchange
 from tasuki.protocol.http import Door, Limits, application
-from tasuki.protocol.peer import Address, uid_of
+from tasuki.protocol.peer import NOBODY, Address, uid_of
 
 _log = logging.getLogger("tasuki.door")
 _AHEAD_MAX = 64
@@ -316,5 +316,8 @@ def _same_user(peer: Address | None, here: Address | None) -> bool:
     uid = uid_of((peer[0], peer[1]), (here[0], here[1]))
     if uid is None or uid in {os.getuid(), 0}:
         return True
-    _log.warning("refused a connection of user id %d", uid)
+    if uid == NOBODY:
+        _log.debug("a connection was closed by its program before anybody could say whose it was")
+    else:
+        _log.warning("refused a connection of a program of user id %d: --dev serves only this node's own user", uid)
     return False

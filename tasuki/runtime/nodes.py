@@ -19,7 +19,7 @@ from tasuki.runners.contact import Contact
 from tasuki.runners.facts import boottime
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.share import Share
-from tasuki.services.tasks import attending, nodes
+from tasuki.services.tasks import attending, machine_mib, nodes
 from tasuki.services.tasks.nodes import Holder, Joining, Node, Round
 from tasuki.services.tasks.setting import Here, Setting
 from tasuki.store.migrations import migrations
@@ -89,6 +89,7 @@ class Membership:
                 self._here.term = self._contact.term = answer
                 self._contact.renew(asked_at)
                 log.info("this is node %s of %s", self._here.node, self._joining.url)
+                await self._warn_of_memory()
                 return
             if first is not None and answer.seen_at != first.seen_at:
                 raise StoreBusy(
@@ -97,6 +98,21 @@ class Membership:
                 )
             first = first or answer
             await asyncio.sleep(AGAIN_S)  # it may have been killed a moment ago: wait until its row says so
+
+    async def _warn_of_memory(self) -> None:
+        """Say when the nodes of this machine offer more than it has: each takes three quarters of it for its own."""
+        everybody = await self._store.look(lambda tx: [(one, one.state(tx.real_now)) for one in nodes.everybody(tx)])
+        here = [one.memory_mib for one, state in everybody if one.host == self._here.host and state == "UP"]
+        there_is = machine_mib()
+        if len(here) > 1 and sum(here) > there_is:
+            log.warning(
+                "the %d nodes on %s offer their tasks %d MiB together, and the machine has %d MiB: "
+                "set memory in [node] of each one's tasuki.toml",
+                len(here),
+                self._here.host,
+                sum(here),
+                there_is,
+            )
 
     async def leave(self) -> None:
         """Say good-bye, if the database hears it."""

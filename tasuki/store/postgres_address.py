@@ -11,10 +11,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from tasuki.values.errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
+QUESTIONS = ("schema", "sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs")
+"""What is often asked for behind the question mark, to know a slip of the pen by."""
 SETTINGS = ("synchronous_commit", "lock_timeout", "idle_in_transaction_session_timeout")
 """What the URL may set in place of ours."""
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,50}")
-_SPELLED = "spell it postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+SPELLED = "spell it postgresql://USER@HOST:PORT/DATABASE"
 _ENCODED = (
     "In a password, write / as %2F, @ as %40, : as %3A, # as %23, ? as %3F and % as %25; or leave it to PGPASSWORD"
 )
@@ -38,14 +40,14 @@ def read_address(url: str) -> Address:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
     except ValueError:  # what it says may quote the password
-        raise ConfigError(f"--store: host and port can't be read; {_SPELLED}. {_ENCODED}") from None
+        raise ConfigError(f"--store: host and port can't be read; {SPELLED}. {_ENCODED}") from None
     if parts.scheme not in SCHEMES:
-        raise ConfigError(f"--store {parts.scheme or 'URL'}: only PostgreSQL can be named here; {_SPELLED}")
+        raise ConfigError(f"--store {parts.scheme or 'URL'}: only PostgreSQL can be named here; {SPELLED}")
     database = parts.path.lstrip("/")
     if not database:
-        raise ConfigError(f"--store: the URL names no database; {_SPELLED}")
+        raise ConfigError(f"--store: the URL names no database; {SPELLED}")
     if "/" in database or "@" in database or parts.fragment:
-        raise ConfigError(f"--store: {_SPELLED}. {_ENCODED}")
+        raise ConfigError(f"--store: {SPELLED}. {_ENCODED}")
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     schema = query.pop("schema", "tasuki")
     if _SCHEMA.fullmatch(schema) is None or schema.startswith("pg_"):

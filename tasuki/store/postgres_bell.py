@@ -82,17 +82,19 @@ class PostgresBell:
                 await self._task
 
     async def _serve(self) -> None:
-        said = ""
+        said, is_lost = "", False
         while True:
             self._listens = False
             connection: asyncpg.Connection[Any] | None = None
             try:
                 connection = await self._connect()
-                said = ""
+                if is_lost:
+                    log.info("the bell between nodes is back")
+                said, is_lost = "", False
                 await self._ring_for_others(connection)
             except (*BROKEN, asyncpg.PostgresError, TasukiError) as bad:
                 if str(bad) != said:  # one line for each reason, not for each second
-                    said = str(bad)
+                    said, is_lost = str(bad), True
                     log.warning("the bell between nodes is lost (%s); trying again", bad)
             finally:
                 if connection is not None:

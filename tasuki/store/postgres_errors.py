@@ -12,12 +12,14 @@ wrong      a statement or a value of ours                      its caller gets t
 =========  ==================================================  =====================================================
 """
 
+import re
 import socket
+from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 import asyncpg
 
-from tasuki.store.postgres_address import Address
+from tasuki.store.postgres_address import QUESTIONS, SETTINGS, SPELLED, Address
 from tasuki.store.store import MET_TOO_OFTEN
 from tasuki.values.errors import ConfigError, StoreError, StoreFull
 
@@ -48,6 +50,7 @@ POOLED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStateme
 NO_POOLER = (
     "name the database server itself (a node holds few connections, and keeps them), or a pooler in session mode."
 )
+_PARAMETER = re.compile(r'unrecognized configuration parameter "([^"]+)"')
 OURS = ("0A", "22", "23", "42")
 """Classes of SQLSTATE that no waiting mends: not supported, data, constraints, syntax and names."""
 
@@ -117,6 +120,16 @@ def connect_error(bad: Exception, address: Address) -> StoreError:
         return StoreError(
             f"{at} refuses the settings of a connection ({said}): a pooler, like PgBouncer? N{NO_POOLER[1:]}"
         )
+    if isinstance(bad, asyncpg.UndefinedObjectError) and (unknown := _PARAMETER.search(said)):
+        near = get_close_matches(unknown[1], (*QUESTIONS, *SETTINGS), n=1)
+        hint = (
+            f"did you mean ?{near[0]}="
+            if near
+            else f"known are {', '.join((*QUESTIONS, *SETTINGS))}, and the server's own"
+        )
+        return StoreError(
+            f"{at}: the server knows no setting {unknown[1]}, which stands behind the ? in --store; {hint}"
+        )
     if isinstance(bad, socket.gaierror):
         return StoreError(f"{at}: the host's name is not known ({bad.strerror}). Check the host in --store.")
     if isinstance(bad, TimeoutError):
@@ -137,7 +150,7 @@ def pooler_error(address: Address) -> StoreError:
 
 def wrong_url(bad: Exception) -> ConfigError:
     """Say that the driver cannot make sense of the URL."""
-    return ConfigError(f"--store: {_said(bad)}; spell it postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+    return ConfigError(f"--store: {_said(bad)}; {SPELLED}")
 
 
 def _said(bad: Exception) -> str:

@@ -403,7 +403,7 @@ def test_the_system_tells_whose_socket_it_is(family: socket.AddressFamily) -> No
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux tells whose socket it is")
-def test_who_hangs_up_at_once_does_not_pass_for_root() -> None:
+def test_who_hangs_up_at_once_does_not_pass_for_root_and_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     """A closed socket has no owner, and the kernel names user 0 for it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname())
@@ -415,6 +415,7 @@ def test_who_hangs_up_at_once_does_not_pass_for_root() -> None:
             assert ask(peer, listener.getsockname()) in {NOBODY, None}
             assert read(peer, listener.getsockname()) == NOBODY
             assert not wire._same_user(peer, listener.getsockname())
+            assert caplog.records == []
 
 
 def test_the_systems_table_is_read() -> None:

@@ -409,6 +409,24 @@ def test_join_leave_and_be_spoken_of(tmp_path: Path, postgres_url: str, caplog: 
     assert [words.rpartition(") ")[2] for words in said if " node " not in words[:13]] == ["is there", "has left"]
 
 
+def test_nodes_that_together_offer_more_than_their_machine_has_are_warned_of(
+    tmp_path: Path, postgres_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_nodes, "machine_mib", lambda: 1300)
+
+    async def play() -> None:
+        a, b, c = (*pair(tmp_path, postgres_url), Node(tmp_path / "c", postgres_url))
+        async with opened(a, b, c):
+            pass
+
+    asyncio.run(play())
+    (said,) = [record.getMessage() for record in caplog.records if "offer" in record.getMessage()]
+    assert said.startswith("the 3 nodes on ")
+    assert said.endswith(
+        "offer their tasks 1920 MiB together, and the machine has 1300 MiB: set memory in [node] of each one's tasuki.toml"
+    )
+
+
 class Wrong:
     """A machine's clock that is wrong by some milliseconds."""
 

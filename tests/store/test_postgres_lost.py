@@ -1,6 +1,7 @@
 """PostgreSQL that goes away: under a unit, under a commit, under load; and nodes that freeze. Nothing acknowledged is lost."""
 
 import asyncio
+import logging
 import os
 import signal
 import subprocess
@@ -453,7 +454,10 @@ def test_rings_of_any_length_and_number_arrive_or_ring_for_everything(url: str) 
     two_nodes(url, scene)
 
 
-def test_a_bell_that_was_lost_comes_back(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bell_that_was_lost_comes_back_and_says_so(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tasuki.store")
     monkeypatch.setattr("tasuki.store.postgres_bell.PAUSE_S", 30)  # one that listened until now does not wait for it
 
     async def scene(one: PostgresStore, _other: PostgresStore, here: Rung, there: Rung) -> None:
@@ -470,6 +474,9 @@ def test_a_bell_that_was_lost_comes_back(url: str, monkeypatch: pytest.MonkeyPat
         assert any(topic.startswith("again") for topic in there.heard)
 
     two_nodes(url, scene)
+    said = [record.getMessage() for record in caplog.records if "the bell" in record.getMessage()]
+    assert [words.startswith("the bell between nodes is lost (") for words in said].count(True) == 2
+    assert said.count("the bell between nodes is back") == 2
 
 
 def test_words_of_other_programs_on_our_channel_are_no_rings(url: str) -> None:

@@ -99,6 +99,23 @@ def test_an_option_that_the_driver_does_not_know_is_told() -> None:
     assert "sslmode" in str(why)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            "shema=mine",
+            "the server knows no setting shema, which stands behind the ? in --store; did you mean ?schema=",
+        ),
+        (
+            "verbosity=9",
+            "knows no setting verbosity, which stands behind the ? in --store; known are schema, sslmode, ",
+        ),
+    ],
+)
+def test_a_question_that_the_server_does_not_know(guarded: OwnServer, asked: str, said: str) -> None:
+    assert said in str(refusal(f"{guarded.url}{'&' if '?' in guarded.url else '?'}{asked}"))
+
+
 # -- the server -----------------------------------------------------------------------------------------------------
 
 

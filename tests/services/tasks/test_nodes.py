@@ -366,7 +366,9 @@ def test_states_as_listed(town: Town) -> None:
         return [(one["Id"], one["State"]) for one in town.house.unit(lambda tx: listing(tx, None))["Nodes"]]
 
     assert states() == [("a", "UP"), ("b", "STOPPED")]
-    town.house.advance(seconds=31)
+    town.house.advance(seconds=15)
+    assert states() == [("a", "UP"), ("b", "STOPPED")]
+    town.house.advance(ms=1)
     assert states() == [("a", "SILENT"), ("b", "STOPPED")]
     town.give_up("a")
     assert states() == [("a", "LOST"), ("b", "STOPPED")]
