@@ -332,7 +332,7 @@ def nodes_finding(rows: Sequence[Sequence[Any]], unknown: int, now: Instant) -> 
             )
             state = "limited" if word == "stopped" and state == "ok" else "no" if word != "stopped" else state
     if unknown:
-        missed.append(f"{unknown} tasks are of nodes that nobody knows")
+        missed.append(f"{unknown} {'tasks are' if unknown > 1 else 'task is'} of a node that nobody knows")
         state = "no"
     words = ", ".join(f"{count} {word}" for word, count in counts.items()) or "none has joined"
     advice = (

@@ -154,9 +154,9 @@ def test_a_store_that_is_the_directorys_alone_again_takes_the_deadline_away(tmp_
 def test_without_a_line_what_was_started_alone_has_no_deadline(tmp_path: Path) -> None:
     contact = Contact(str(tmp_path), LOST_S)
     contact.lift()
-    one = Lifeline(contact.spec() | {"file": str(tmp_path / "removed")}, boot_id())
-    one._given["lost_s"] = 0.0  # type: ignore[index]  # as if any time had passed
-    assert one.look() == FINE
+    given = contact.spec() | {"file": str(tmp_path / "removed"), "lost_s": 0.0}  # as if any time had passed
+    assert Lifeline(given, boot_id()).look() == FINE
+    assert Lifeline(given | {"free": False}, boot_id()).look() == KILL
     assert Lifeline(contact.spec() | {"file": str(tmp_path / "contact")}, boot_id()).look() == FINE
 
 

@@ -154,6 +154,25 @@ def test_dead_rows_that_nobody_sweeps_up(facts: tuple[Any, ...], state: str, say
     assert says in found.advice
 
 
+@pytest.mark.parametrize(
+    ("rows", "unknown", "state", "says"),
+    [
+        ([], 0, "ok", "none has joined"),
+        ([("a", "h", 90_000, None, None, 3), ("b", "h", 0, 50_000, None, 0)], 0, "ok", "1 up, 1 stopped"),
+        ([("a", "h", 0, None, None, 0), ("b", "h", 0, None, 5_000, 0)], 0, "ok", "1 silent, 1 lost"),
+        ([("a", "h", 40_000, None, None, 2)], 0, "no", "1 silent; a on h is silent since 60 s, with 2 tasks"),
+        ([("a", "h", 0, None, 90_000, 1)], 0, "no", "1 lost; a on h is lost since 100 s, with 1 task"),
+        ([("a", "", 90_000, 95_000, None, 1)], 0, "limited", "1 stopped; a on a host unknown is stopped since 10 s"),
+        ([("a", "h", 0, None, None, 1), ("b", "h", 0, 0, None, 1)], 0, "no", "1 silent, 1 stopped; a on h is silent"),
+        ([], 2, "no", "none has joined; 2 tasks are of a node that nobody knows"),
+    ],
+)
+def test_nodes_that_are_away_with_tasks_are_found(rows: list[Any], unknown: int, state: str, says: str) -> None:
+    found = store_health.nodes_finding(rows, unknown, 100_000)
+    assert (found.state, bool(found.advice)) == (state, state != "ok")
+    assert found.found.startswith(says), found
+
+
 def test_standbys_are_named() -> None:
     assert store_health.replicas([]).state == "ok"
     assert "may be missing" in store_health.replicas([("two", "async")]).advice
