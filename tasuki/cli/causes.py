@@ -15,7 +15,7 @@ def put_into_words(cause: Any) -> str:
     task = task_in(cause)
     if task is not None:
         why = reason_of(task)
-        return f"task {str(task['TaskArn']).rpartition('/')[2]}" + (f": {why}" if why else "")
+        return name_of(task) + (f": {why}" if why else "")
     told = _document(cause)
     if "ExecutionArn" in told and "Status" in told:
         name = ":".join(str(told["ExecutionArn"]).split(":")[6:])
@@ -33,6 +33,13 @@ def task_in(text: Any) -> dict[str, Any] | None:
         return told if isinstance(told["TaskArn"], str) else None
     except (KeyError, IndexError, TypeError):
         return None
+
+
+def name_of(task: Mapping[str, Any]) -> str:
+    """Name a task, and its node where there are several."""
+    attributes = [one for one in task.get("Attributes") or () if isinstance(one, dict)]
+    node = next((one.get("Value") for one in attributes if one.get("Name") == "node"), None)
+    return f"task {str(task['TaskArn']).rpartition('/')[2]}" + (f" on node {node}" if node else "")
 
 
 def reason_of(task: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasuki.cli.causes import put_into_words, task_in
+from tasuki.cli.causes import name_of, put_into_words, task_in
 from tasuki.values import documents
 from tasuki.values.errors import MalformedDocument
 
@@ -156,7 +156,7 @@ class Teller:
         task = task_in(details.get("output"))
         if task is not None:
             exits = [str(c["ExitCode"]) for c in task.get("Containers", ()) if "ExitCode" in c]
-            return f"task {task['TaskArn'].rpartition('/')[2]}" + (f", exit {','.join(exits)}" if exits else "")
+            return name_of(task) + (f", exit {','.join(exits)}" if exits else "")
         return self._document(details.get("output"))
 
     def _reason(self, details: Mapping[str, Any]) -> str:

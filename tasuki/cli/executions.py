@@ -150,7 +150,8 @@ class _Tasks:
             pid = f" pid {row['pid']}" if row["pid"] else ""
             end = f" exit {row['exit']}" if row["exit"] is not None else ""
             why = f", {reason}" if (reason := short(telling_reason(row))) else ""
-            now = f"{row['status']}{pid}{end}{why}"
+            where = f" on node {row['node']}" if row["node"] else ""
+            now = f"{row['status']}{where}{pid}{end}{why}"
             if now != self._open[task["taskArn"]]:
                 screen.line(f"{'':>9} |   task {row['task'][:8]} {row['image']} {now}")
                 self._open[task["taskArn"]] = now

@@ -34,6 +34,8 @@ def ps(reach: Reach, *, stopped: bool, as_json: bool) -> None:
             row["execution"] = ":".join(str(row["execution"] or "").split(":")[-2:])  # as `watch` takes it
             row["reason"] = short(telling_reason(row), _REASON)
         columns = ENDED_COLUMNS if stopped else COLUMNS
+        if any(row["node"] for row in rows):
+            columns = (*columns[:3], "node", *columns[3:])
         screen.show_table(rows, columns, empty="no task runs" if not stopped else "no task has run lately")
 
 
@@ -44,7 +46,7 @@ def telling_reason(row: Mapping[str, Any]) -> str:
 
 
 def row_of(reach: Reach, task: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer what people want to know of a task; `pid`, when its node is on this machine and it runs."""
+    """Answer what people want to know of a task; `pid`, when its node is on this machine and it runs; `node`, among several."""
     container: Mapping[str, Any] = next(iter(task.get("containers", ())), {})
     identity = str(task["taskArn"]).rpartition("/")[2]
     exits = [c["exitCode"] for c in task.get("containers", ()) if "exitCode" in c]
@@ -54,6 +56,7 @@ def row_of(reach: Reach, task: Mapping[str, Any]) -> dict[str, Any]:
         "definition": str(task["taskDefinitionArn"]).rpartition("/")[2],
         "image": container.get("image", ""),
         "status": task.get("lastStatus"),
+        "node": attributes.get("node"),
         "pid": pid_of(reach, identity) if task.get("lastStatus") != "STOPPED" else None,
         "memory": f"{task['memory']} MiB" if task.get("memory") else None,
         "exit": next((code for code in exits if code != 0), exits[0] if exits else None),

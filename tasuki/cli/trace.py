@@ -106,6 +106,7 @@ def _show(story: dict[str, Any]) -> None:
         screen.line(f"           {story['Status']} {screen.text_of(story['StartDate'])}{ended}")
         for task in story["Tasks"]:
             end = "" if task["exit"] is None else f" exit {task['exit']}"
-            screen.line(f"task       {task['task']} {task['definition']} {task['status']}{end}")
+            where = f" on node {task['node']}" if task["node"] else ""
+            screen.line(f"task       {task['task']} {task['definition']} {task['status']}{end}{where}")
     if story.get("Trace"):
         screen.line(f"trace      {story['Trace']}")

@@ -151,6 +151,8 @@ def test_causes_become_sentences() -> None:
         ],
     }
     assert put_into_words(json.dumps(task)) == "task abc: side: exit 137, side: OutOfMemoryError"
+    task["Attributes"] = [{"Name": "trace", "Value": "Root=1"}, {"Name": "node", "Value": "n1"}]
+    assert put_into_words(json.dumps(task)) == "task abc on node n1: side: exit 137, side: OutOfMemoryError"
     for other in ("plain words", '{"some": "json"}', "[1]", ""):
         assert put_into_words(other) == other
     assert put_into_words(None) == ""

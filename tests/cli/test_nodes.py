@@ -1,5 +1,6 @@
 """`nodes`, and a node among others: as a user sees it who starts two on one database."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -56,8 +57,9 @@ def test_nodes_are_listed_by_any_of_them_and_a_log_is_said_to_be_elsewhere(make:
     ecs.register_task_definition(family="talks", containerDefinitions=[{"name": "m", "image": "talks", "memory": 32}])
     arn = ecs.run_task(taskDefinition="talks")["tasks"][0]["taskArn"]
     ecs.get_waiter("tasks_stopped").wait(tasks=[arn], WaiterConfig={"Delay": 1, "MaxAttempts": 60})
-    b.start()
     first = (a.data / "node_id").read_text().strip()
+    says_where(a, first)
+    b.start()
     rows = decoded(run("nodes", "--data", str(b.data), "--json"))
     assert [(row["node"], row["url"], row["state"]) for row in rows] == [
         (first, a.url, "UP"),
@@ -70,6 +72,21 @@ def test_nodes_are_listed_by_any_of_them_and_a_log_is_said_to_be_elsewhere(make:
     assert f"runs on node {first} ({a.url}), and its log files are there" in elsewhere.stderr
     assert a.stop() == 0
     assert [row["state"] for row in decoded(run("nodes", "--data", str(b.data), "--json"))] == ["STOPPED", "UP"]
+
+
+def says_where(node: OwnNode, name: str) -> None:
+    """See that each command that shows a task names its node."""
+    data = ("--data", str(node.data))
+    parameters = {"TaskDefinition": "talks"}
+    state = {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "Parameters": parameters, "End": True}
+    definition = json.dumps({"StartAt": "Run", "States": {"Run": state}})
+    role = "arn:aws:iam::000000000000:role/any"
+    node.reach.client("stepfunctions").create_state_machine(name="runs", definition=definition, roleArn=role)
+    assert run("start", "runs", "--name", "e", "--watch", *data).returncode == 0
+    assert {row["node"] for row in decoded(run("ps", "--all", "--json", *data))} == {name}
+    assert name in run("ps", "--all", *data).stdout
+    assert f"on node {name}, exit 0" in run("history", "runs:e", *data).stdout
+    assert f"exit 0 on node {name}" in run("trace", "runs:e", *data).stdout
 
 
 def test_all_nodes_take_the_first_ones_key(make: Maker, postgres_url: str) -> None:
