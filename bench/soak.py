@@ -2,7 +2,7 @@
 
 By the wall clock, with a real process: what a machine's sleep, a node's restart or a lease might do to a long task shows only in
 time. `MINUTES` (61) sets how long; `STORE=postgresql://...` names a PostgreSQL database, in which it makes a schema of its own and
-drops it in the end. Prints one line a minute and a summary.
+drops it in the end. Prints one line a minute, one when something changes, and a summary.
 """
 
 import json
@@ -48,11 +48,14 @@ def play(relay: Relay) -> list[str]:
     began = time.monotonic()
     execution = states.start_execution(stateMachineArn=arn, name="soak")["executionArn"]
     kills = [MINUTES * 60 / 3, MINUTES * 60 * 2 / 3]
-    killed = 0
+    killed, said, due_s = 0, "", 0.0
     while True:
         gone = time.monotonic() - began
         status = relay.states.describe_execution(executionArn=execution)["status"]
-        print(f"{gone / 60:6.1f} min  {status}, killed {killed} times, {relay.marks('soak')}", flush=True)
+        now = f"{status}, killed {killed} times, {relay.marks('soak')}"
+        if now != said or gone >= due_s:
+            print(f"{gone / 60:6.1f} min  {now}", flush=True)
+            said, due_s = now, gone + 60
         if status != "RUNNING" or gone > MINUTES * 60 + LATE_S:
             break
         if kills and gone >= kills[0]:
@@ -61,7 +64,7 @@ def play(relay: Relay) -> list[str]:
             killed += 1
             time.sleep(min(20.0, MINUTES))
             relay.node.start()
-        time.sleep(min(60.0, MINUTES))
+        time.sleep(min(5.0, MINUTES))
     return findings(relay, execution, status, killed)
 
 

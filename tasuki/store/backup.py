@@ -159,8 +159,12 @@ def note(part: Path, *, made_at: Instant, origin: str, version: str, credentials
 
 def opened(file: Path) -> apsw.Connection:
     """Open a backup for reading. Raises `StoreError` for what is none, `StoreNewer` for one of a newer Tasuki."""
+    if not file.exists():
+        raise StoreError(f"{file} is not there. A backup is what tasuki backup FILE wrote.")
     if not file.is_file():
-        raise StoreError(f"{file} is not there, or is no file.")
+        raise StoreError(
+            f"{file} is {'a directory' if file.is_dir() else 'no file on a disk'}, and a backup is one file."
+        )
     if file.with_name(f"{file.name}-wal").exists():
         raise StoreError(
             f"{file} is a database in use, with a log beside it. Make a backup of it with: tasuki backup FILE"
