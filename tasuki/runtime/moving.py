@@ -22,7 +22,7 @@ from tasuki.runtime.which_store import DATABASE
 from tasuki.store import backup, sqlite_file
 from tasuki.values.chance import Chance
 from tasuki.values.config import read_config
-from tasuki.values.errors import StoreTaken
+from tasuki.values.errors import StoreError, StoreTaken
 
 ALONE = "here"
 """The node of a store that has only one, as the tasks' rows have it."""
@@ -59,8 +59,11 @@ class Moving:
 
     def __init__(self, file: Path, data: Path) -> None:
         self._data = data
-        with closing(backup.opened(file)) as reader:
-            house, self._known, found = _read(reader)
+        try:
+            with closing(backup.opened(file)) as reader:
+                house, self._known, found = _read(reader)
+        except (apsw.Error, ValueError) as bad:
+            raise StoreError(f"{file} is damaged ({bad}). Use another backup.") from None
         home = _home_of(data)
         self.is_home, self.is_anothers = home == house, home not in {"", house}
         own = _id_of(data)

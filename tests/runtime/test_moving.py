@@ -14,7 +14,7 @@ from tasuki.store.sqlite import SqliteStore
 from tasuki.testing import House
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config, Image
-from tasuki.values.errors import StoreTaken
+from tasuki.values.errors import StoreError, StoreTaken
 from tasuki.values.instant import MINUTE
 from tests.postgres import ask
 
@@ -84,6 +84,17 @@ def test_a_node_that_the_backup_knows_comes_back_for_its_own_only_where_it_could
     moving.refuse_unknown(shared=True)
     with pytest.raises(StoreTaken, match="A task was running on far"):
         moving.refuse_unknown(shared=False)
+
+
+def test_a_backup_that_is_damaged_in_any_place_is_said_to_be(tmp_path: Path) -> None:
+    file, _ = backup_of(tmp_path / "old", {1: ("here", "RUNNING")})
+    whole = file.read_bytes()
+    for page in range(1, len(whole) // 4096):
+        spoilt = bytearray(whole)
+        spoilt[page * 4096 : page * 4096 + 1024] = b"\xff" * 1024
+        file.write_bytes(spoilt)
+        with pytest.raises(StoreError, match="damaged"):
+            operation.restore(file, tmp_path / "new", None, force=True, tasks_ended=True)
 
 
 def test_the_nodes_of_a_backup_count_as_seen_when_it_is_restored(tmp_path: Path, postgres_url: str) -> None:
