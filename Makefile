@@ -27,7 +27,7 @@ test: .venv/.ready .venv-awscli/.ready  ## all tests, then those of the API once
 ifeq ($(strip $(ARGS)),)
 	@failed=; .venv/bin/python -m pytest || failed="on SQLite"; \
 	printf '\nThe API on PostgreSQL:\n'; \
-	$(POSTGRESQL) || failed="$${failed:+$$failed and }on PostgreSQL"; \
+	$(POSTGRESQL) --not-again || failed="$${failed:+$$failed and }on PostgreSQL"; \
 	[ -z "$$failed" ] || { echo "Tests failed $$failed; their summaries are above." >&2; exit 1; }
 else
 	@.venv/bin/python -m pytest $(ARGS)

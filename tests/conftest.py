@@ -34,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store", choices=("sqlite", "postgresql"), default="sqlite", help="what the tests' houses keep their data in"
     )
+    parser.addoption(
+        "--not-again",
+        action="store_true",
+        help="leave out what plays on PostgreSQL whatever --store says: it was played",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,6 +67,10 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     nowhere = config.stash.get(NOWHERE, None)
+    if config.getoption("not_again"):
+        again = [item for item in items if "postgres_url" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=again)
+        items[:] = [item for item in items if item not in again]
     for item in items:
         if nowhere is not None:
             item.add_marker(pytest.mark.skip(reason=nowhere))
