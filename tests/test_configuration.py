@@ -51,6 +51,8 @@ def test_the_example_is_taken(tmp_path: Path) -> None:
         ("[image.x]\n", r"unknown table \[image\]"),
         ("[quotas]\nrunning_task = 1\n", r"unknown key quotas.running_task; known are .*running_tasks"),
         ("[node]\nlost_node_s = 29\n", r"node.lost_node_s must be a whole number of seconds, 30 or more"),
+        ('[node]\nnames = "one"\n', r"node.names must be a list of hosts, with a port or without"),
+        ('[node]\nnames = ["http://one"]\n', r"node.names must be a list of hosts"),
         ("[node]\nlost_node_s = true\n", r"node.lost_node_s must be a whole number of seconds"),
         ("[node]\nstore = 7\n", r"node.store must be text like postgresql://"),
     ],

@@ -5,6 +5,7 @@ rebinding shows there), and the browser adds `Origin` or `Sec-Fetch-Site`. No an
 a page may not add headers of its own, and without an Authorization header nothing is done.
 """
 
+import re
 from collections.abc import Mapping
 
 from tasuki.protocol.faults import MalformedHeaders, Refused
@@ -12,6 +13,7 @@ from tasuki.values.config import Config
 
 _SYNC = "sync-"
 """SDKs put this before the host for StartSyncExecution (`endpoint: {hostPrefix: "sync-"}` in the model)."""
+_PORT = re.compile(r":\d+$")
 _DECIDING = frozenset({b"authorization", b"host", b"x-amz-target", b"x-amz-date", b"content-type", b"origin"})
 
 
@@ -22,6 +24,8 @@ class Gate:
         hosts = {"127.0.0.1", "localhost", "[::1]", f"[{config.host}]" if ":" in config.host else config.host}
         ports = (f":{config.port}", "") if config.port == 80 else (f":{config.port}",)
         names = {host + port for host in hosts for port in ports}
+        for given in map(str.lower, config.names):
+            names |= {given} if _PORT.search(given) else {given, f"{given}:{config.port}"}
         self._base_urls = {f"{prefix}{name}".encode(): f"http://{name}" for name in names for prefix in ("", _SYNC)}
         self._origins = frozenset(f"http://{name}".encode() for name in names)
 
@@ -33,7 +37,9 @@ class Gate:
             base_url = self._base_urls.get(host.lower())
         if base_url is None:
             known = ", ".join(sorted(name.decode() for name in self._base_urls if not name.startswith(_SYNC.encode())))
-            raise Refused(f"The Host header is none of this node's names; use one of: {known}")
+            raise Refused(
+                f"The Host header is none of this node's names; use one of: {known} (others: names in [node] of tasuki.toml)"
+            )
         if b"origin" in headers and headers[b"origin"] not in self._origins:
             raise Refused("Requests from pages of another origin are refused")
         if headers.get(b"sec-fetch-site", b"none") not in {b"none", b"same-origin"}:

@@ -9,6 +9,7 @@ refused, since it decides what is executed.
     account = "000000000000"      # 12 digits
     region = "us-east-1"
     memory = "8GiB"               # what tasks may use together; default: three quarters of the machine's
+    names = ["tasuki.internal"]   # other names that clients call this node by, as of a load balancer
     store = "postgresql://..."    # a database that several nodes may share; default: a file in the data directory
     lost_node_s = 600             # several nodes: after how long one that is not heard of is given up
 
@@ -34,7 +35,7 @@ from typing import Any, Literal
 
 from tasuki.values.errors import ConfigError
 
-NODE_KEYS = ("account", "region", "memory", "store", "lost_node_s")
+NODE_KEYS = ("account", "region", "memory", "names", "store", "lost_node_s")
 LOST_NODE_S, LEAST_LOST_NODE_S = 600, 30
 QUOTAS = (
     "activities",
@@ -59,6 +60,7 @@ QUOTAS = (
 )
 """Every key of [quotas] that some room reads; a test holds this list, the rooms and docs/CONFIGURATION.md together."""
 IMAGE_KEYS = ("folder", "command", "venv", "stop_signal", "environment")
+_NAME = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _MEMORY = re.compile(r"^(\d+)\s*(MiB|GiB|MB|GB|M|G)?$")
 
 
@@ -88,6 +90,8 @@ class Config:
     account: str = "000000000000"
     region: str = "us-east-1"
     memory_mib: int | None = None
+    names: tuple[str, ...] = ()
+    """What clients may call this node besides `host` and loopback, with a port or without: a load balancer's name, say."""
     lost_node_s: float = LOST_NODE_S
     """Several nodes: one that is not heard of for so long is given up; its tasks have ended by themselves by then."""
     images: Mapping[str, Image] = field(default_factory=dict)
@@ -141,6 +145,7 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
         account=account,
         region=region,
         memory_mib=_memory(source, node["memory"]) if "memory" in node else None,
+        names=_names(source, node.get("names", [])),
         lost_node_s=_lost_node_s(source, node.get("lost_node_s", LOST_NODE_S)),
         images={name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()},
         quotas=quotas,
@@ -175,6 +180,12 @@ def _memory(source: Path, value: Any) -> int:
         raise ConfigError(f'{source}: node.memory must be text like "8GiB" or "512MiB"')
     amount = int(found[1])
     return amount * 1024 if (found[2] or "MiB").startswith("G") else amount
+
+
+def _names(source: Path, names: Any) -> tuple[str, ...]:
+    if isinstance(names, list) and all(isinstance(one, str) and _NAME.fullmatch(one) for one in names):
+        return tuple(names)
+    raise ConfigError(f'{source}: node.names must be a list of hosts, with a port or without: ["tasuki.internal:4566"]')
 
 
 def _lost_node_s(source: Path, value: Any) -> int:
