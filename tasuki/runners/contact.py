@@ -3,8 +3,9 @@
 Where several nodes share a store, one that is not heard of for `lost_s` is given up, and its tasks may run again elsewhere.
 So each of its shims ends its own before that: the node dates the line back to before it asked the store to note that it is
 there, and writes it when the store has. A store of one node has no deadline: the line is dated far ahead (`Contact.lift`), and
-shims look at it all the same, since the house may move while they run. Times are CLOCK_BOOTTIME. The line bears the node's *term*, too: it changes when the
-node was given up, and ends what was started in an older one. Standard library only: shims run on it.
+shims look at it all the same, since the house may move while they run. Times are CLOCK_BOOTTIME. The line bears the node's
+*term*, too: it changes when the node was given up, and ends what was started in an older one; and `lost_s` as the node has
+it now, for those that were started under a longer one. Standard library only: shims run on it.
 """
 
 # ruff: noqa: PTH123 - pathlib would double what a shim imports
@@ -35,7 +36,7 @@ class Contact:
         """
         fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.pwrite(fd, f"{self._boot} {at:018.3f} {self.term:012d}\n".encode(), 0)
+            os.pwrite(fd, f"{self._boot} {at:018.3f} {self.term:012d} {self._lost_s:012.3f}\n".encode(), 0)
         finally:
             os.close(fd)
 
@@ -73,6 +74,7 @@ class Lifeline:
         # Until a line is read; what was started without a deadline has none.
         self._seen_at = _NEVER if given is not None and given.get("free") else boottime()
         self._verdict = FINE
+        self._lost_s: float = given["lost_s"] if given is not None else 0.0
         self.next_look = float("inf") if given is None else 0.0
 
     def look(self) -> int:
@@ -80,8 +82,8 @@ class Lifeline:
         now = boottime()
         if self._given is None or now < self.next_look:
             return self._verdict
-        lost_s = self._given["lost_s"]
         self._verdict = max(self._verdict, self._judge(self._given, now))
+        lost_s = self._lost_s
         deadlines = (self._seen_at + part * lost_s for part in (STOP_AT, KILL_AT))
         nearest = min((one for one in deadlines if one > now), default=now + _LOOK_S)
         self.next_look = min(now + min(_LOOK_S, lost_s / 10), nearest)
@@ -90,14 +92,14 @@ class Lifeline:
     def _judge(self, given: dict[str, Any], now: float) -> int:
         try:
             with open(given["file"], encoding="ascii") as file:
-                boot, at, term = file.read().split()
+                boot, at, term, lost_s = file.read().split()
         except (OSError, ValueError):
-            boot, at, term = "", "0", ""  # nothing new: the last that we saw counts
+            boot, at, term, lost_s = "", "0", "", ""  # nothing new: the last that we saw counts
         if boot == self._boot:
             self._seen_at = float(at)
+            # The setting may have changed since we were started, or it is that of the house that we were moved to.
+            self._lost_s = min(given["lost_s"], float(lost_s))
             if int(term) != given["term"]:
                 return KILL
-        silent_s = now - self._seen_at
-        return (
-            KILL if silent_s >= KILL_AT * given["lost_s"] else STOP if silent_s >= STOP_AT * given["lost_s"] else FINE
-        )
+        silent = (now - self._seen_at) / self._lost_s
+        return KILL if silent >= KILL_AT else STOP if silent >= STOP_AT else FINE

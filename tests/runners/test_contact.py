@@ -151,10 +151,20 @@ def test_a_store_that_is_the_directorys_alone_again_takes_the_deadline_away(tmp_
     assert Lifeline(given, boot_id()).look() == KILL
 
 
+def test_a_shorter_time_of_the_node_now_counts_for_what_was_started_under_a_longer_one(tmp_path: Path) -> None:
+    given = Contact(str(tmp_path), 600.0).spec() | {"file": str(tmp_path / "contact")}
+    now = boottime()
+    Contact(str(tmp_path), 30.0).renew(now - 25)
+    assert Lifeline(given, boot_id()).look() == STOP, "the others give it up after 30 s"
+    Contact(str(tmp_path), 6000.0).renew(now - 500)
+    one = Lifeline(given, boot_id())
+    assert (one.look(), one.next_look <= now + 80) == (STOP, True), "what it was told at its start is never stretched"
+
+
 def test_without_a_line_what_was_started_alone_has_no_deadline(tmp_path: Path) -> None:
     contact = Contact(str(tmp_path), LOST_S)
     contact.lift()
-    given = contact.spec() | {"file": str(tmp_path / "removed"), "lost_s": 0.0}  # as if any time had passed
+    given = contact.spec() | {"file": str(tmp_path / "removed"), "lost_s": 1e-9}  # as if any time had passed
     assert Lifeline(given, boot_id()).look() == FINE
     assert Lifeline(given | {"free": False}, boot_id()).look() == KILL
     assert Lifeline(contact.spec() | {"file": str(tmp_path / "contact")}, boot_id()).look() == FINE

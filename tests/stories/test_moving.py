@@ -80,7 +80,7 @@ class Town:
         given = json.loads((self.place / "launch.json").read_text())["contact"]
         line = (self.data / "tasks" / "contact").read_text().split()
         shifted = self.path / "line"
-        shifted.write_text(f"{line[0]} {float(line[1]) - after_s:018.3f} {line[2]}\n")
+        shifted.write_text(f"{line[0]} {float(line[1]) - after_s:018.3f} {line[2]} {line[3]}\n")
         return Lifeline({**given, "file": str(shifted)}, facts.boot_id()).look()
 
     def ends_well(self, node: OwnNode) -> None:
