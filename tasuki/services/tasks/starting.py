@@ -160,7 +160,8 @@ def _check_images(tx: Tx, setting: Setting, definition: Mapping[str, Any]) -> No
         except UnmappedImage as bad:
             if setting.shared and is_elsewhere(tx, _images(definition)):
                 return
-            raise ClientException(f"The {bad}") from None
+            where = " on this node, nor on any other that is there" if setting.shared else ""
+            raise ClientException(f"The {bad.said(where)}") from None
 
 
 def _no_room(wish: Wish, refusal: Refusal, setting: Setting) -> dict[str, str]:

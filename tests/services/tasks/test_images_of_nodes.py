@@ -6,6 +6,7 @@ import pytest
 
 from tasuki.services.tasks import claiming, nodes
 from tasuki.services.tasks.claiming import LOOKS
+from tasuki.services.tasks.errors import ClientException
 from tests.services.tasks.stage import IMAGES
 from tests.services.tasks.test_nodes import One, Town, node_of
 
@@ -33,6 +34,12 @@ def test_a_task_goes_to_the_node_that_has_its_image(town: Town) -> None:
     town.run("forever", count=3)
     assert where(town) == ["b"] * 3
     assert {task["lastStatus"] for task in town.tasks()} == {"RUNNING"}
+
+
+def test_what_no_node_has_is_refused(town: Town) -> None:
+    town.define("elsewhere")
+    with pytest.raises(ClientException, match=r"a folder and a command on this node, nor on any other that is there"):
+        town.call("RunTask", taskDefinition="elsewhere")
 
 
 def test_room_is_counted_where_the_image_is(town: Town) -> None:
