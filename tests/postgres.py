@@ -78,7 +78,9 @@ def new_schema() -> str:
 def in_schema(url: str, schema: str) -> str:
     """Answer the URL of a store in that schema of a server's database. Raises `ValueError` for a URL that names one: it may be in use."""
     if "schema" in dict(parse_qsl(urlsplit(url).query, keep_blank_values=True)):
-        raise ValueError("the URL names a schema, perhaps of a house that is in use: leave ?schema= out, and one is made")
+        raise ValueError(
+            "the URL names a schema, perhaps of a house that is in use: leave ?schema= out, and one is made"
+        )
     return f"{url}{'&' if urlsplit(url).query else '?'}schema={schema}"
 
 
