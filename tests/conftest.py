@@ -41,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# How fast a machine is that others use, too, is no finding.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("store") == "postgresql":
         from tests.lot import Lot
