@@ -24,14 +24,19 @@ from tests.postgres import drop_schema, in_schema, new_schema, own_server
 if TYPE_CHECKING:
     from tests.own_postgres import OwnServer
 
+MOST_RUNNING = 60
+"""Executions under way, each with a task of 32 MiB: the nodes have room for more, also while one of them is dead."""
+
 
 def drive(relay: Relay, ended: threading.Event, ahead: int) -> None:
-    """Send jobs, at most `ahead` more than have come out."""
+    """Send jobs while no more than `ahead` wait in the queue, and as many run as the nodes have memory for."""
     while not ended.is_set():
         relay.send()
         if len(relay.acknowledged) % 5 == 0:
             try:
-                while not ended.is_set() and relay.depth(relay.jobs) > ahead:
+                while not ended.is_set() and (
+                    relay.depth(relay.jobs) > ahead or len(relay.executions("RUNNING")) > MOST_RUNNING
+                ):
                     ended.wait(0.2)
             except Exception:  # noqa: BLE001 - the node that was asked is dead: another one next time
                 ended.wait(0.1)

@@ -157,6 +157,18 @@ def test_a_broken_promise_is_named(plant: Callable[[Evidence], None], promise: s
     assert [one for one in found_in(evidence) if one.startswith(promise)], found_in(evidence)
 
 
+def test_a_try_that_found_no_memory_is_no_violation_where_the_history_tells_of_it() -> None:
+    evidence = Evidence()
+    evidence.words["job-0"] = [["began", "7", "1"], ["ended", "7", "1"]]
+    assert found_in(evidence) == ["P4: job-0 ran the tries [1]"]
+    events = evidence.histories["e-job-0"]
+    refused = {**events[4], "type": "TaskSubmitFailed"}
+    evidence.histories["e-job-0"] = [
+        {**event, "id": n + 1, "previousEventId": n} for n, event in enumerate([*events[:4], refused, *events[4:]])
+    ]
+    assert found_in(evidence) == []
+
+
 def test_a_try_that_was_lost_with_its_shim_and_tried_again_is_no_violation() -> None:
     evidence = Evidence()
     evidence.words["job-0"] = [["began", "7", "0"], ["began", "8", "1"], ["ended", "8", "1"]]
