@@ -127,6 +127,8 @@ class TimerDuty:
 
         try:
             await self._store.write(unit)
+        except StoreError:
+            raise  # the store is at fault and not the timer, which stays due
         except Exception:
             await self._store.write(lambda tx: timers.postpone(tx, room, key, tx.now + TIMER_PAUSE_MS))
             log.exception("timer %s:%s failed; tried again later", room, key)  # and the others are not held up

@@ -11,7 +11,7 @@ from tasuki.runtime.clock import MOST_AHEAD_MS, SystemClock
 from tasuki.services.room import Room
 from tasuki.store import timers
 from tasuki.store.sqlite import SqliteStore
-from tasuki.store.store import Tx
+from tasuki.store.store import T, Tx, Unit
 from tasuki.testing import ManualClock
 from tasuki.values.chance import Chance
 from tasuki.values.errors import StoreError
@@ -147,3 +147,39 @@ def test_timers_whose_handler_fails_hold_up_no_others(caplog: pytest.LogCaptureF
     store.close()
     assert fired[-1] == "good"
     assert caplog.text.count("failed; tried again later") == 40
+
+
+class AwayOnce(SqliteStore):
+    """A store that is away when the first unit comes."""
+
+    is_away = True
+
+    async def write(self, unit: Unit[T]) -> T:
+        if self.is_away:
+            self.is_away = False
+            raise StoreError("the database is away")
+        return await super().write(unit)
+
+
+def test_a_timer_stays_due_when_the_store_is_at_fault(caplog: pytest.LogCaptureFixture) -> None:
+    clock, fired = ManualClock(), []
+
+    def on_timer(_tx: Tx, key: str) -> None:
+        fired.append(key)
+
+    store = AwayOnce(None, clock=clock, real_clock=clock, chance=Chance.seeded(1))
+    duty = loop.TimerDuty({"r": Room("r", on_timer=on_timer)}, store, clock)
+
+    async def play() -> None:
+        store.is_away = False
+        await store.write(lambda tx: timers.set_timer(tx, "r", "k", tx.now))
+        store.is_away = True
+        with pytest.raises(StoreError, match="away"):
+            await duty.round()
+        assert fired == []
+        await duty.round()
+
+    asyncio.run(play())
+    store.close()
+    assert fired == ["k"]
+    assert not caplog.records
