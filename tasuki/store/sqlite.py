@@ -294,9 +294,8 @@ class SqliteStore:
             if isinstance(bad, _BROKEN) or not self._writer.in_transaction:
                 raise  # the file, not the unit
             self._writer.execute("ROLLBACK")
-            if not isinstance(
-                bad, TasukiError | Conflict
-            ):  # a fault of ours; a room may leave that work alone when it runs again
+            if not isinstance(bad, TasukiError | Conflict):
+                # A fault of ours; a room may leave that work alone when it runs again.
                 log.exception("a unit failed; its group runs again without it")
             rings.clear()
             return False

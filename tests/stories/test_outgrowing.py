@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,6 @@ import pytest
 
 from tasuki.cli.own_node import OwnNode
 from tests.cli.conftest import ROLE, decoded, run
-from tests.own_postgres import NoServer
-from tests.postgres import drop_schema, in_schema, new_schema, server
 
 JOB = """
 import fcntl, os, sys
@@ -44,17 +42,6 @@ RUN = {
 }
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    try:
-        base = server()
-    except NoServer as why:
-        pytest.skip(str(why))
-    schema = new_schema()
-    yield in_schema(base, schema)
-    drop_schema(base, schema)
-
-
 def folder(path: Path, shared: Path, store: str | None = None) -> Path:
     """A data directory whose node knows the image, and perhaps a database."""
     path.mkdir(exist_ok=True)
@@ -74,7 +61,7 @@ def until(what: Callable[[], Any]) -> Any:
 
 @pytest.mark.clients
 @pytest.mark.timeout(120)
-def test_from_one_machine_to_two_nodes_in_the_middle_of_the_work(tmp_path: Path, url: str) -> None:
+def test_from_one_machine_to_two_nodes_in_the_middle_of_the_work(tmp_path: Path, postgres_url: str) -> None:
     shared = tmp_path
     os.mkfifo(shared / "gate")
     one = OwnNode(folder(tmp_path / "one", shared), dev=False)
@@ -117,10 +104,10 @@ def test_from_one_machine_to_two_nodes_in_the_middle_of_the_work(tmp_path: Path,
         until((shared / "begun").exists)
     kept = tmp_path / "kept"
     assert run("backup", str(kept), "--data", str(one.data), "--with-credentials").returncode == 0
-    folder(one.data, shared, url)  # the same directory, now with a database
+    folder(one.data, shared, postgres_url)  # the same directory, now with a database
     restored = run("restore", str(kept), "--data", str(one.data))
     assert restored.returncode == 0, restored.stderr
-    two = OwnNode(folder(tmp_path / "two", shared, url), dev=False)
+    two = OwnNode(folder(tmp_path / "two", shared, postgres_url), dev=False)
     shutil.copy(one.data / "credentials", two.data / "credentials")
     with two:  # the machine that is new comes first: the task is not its own to judge
         sqs = client("sqs", two.url)
