@@ -115,6 +115,8 @@ def check_marks(job: str, marks: list[list[str]], refused: int, found: Audit) ->
             found.violations.append(f"P4: try {number} of {job} ran as {words}")
         ended += bool(over)
     found.lost_tries += len(tries) - ended
-    least = 2 if job.endswith("-fail") else 1
+    first_ended = ["ended", "0"] in [[word, of] for word, _, of in marks]
+    # a `-fail` job fails at the end of its first try: one that was lost before that has only to end in the next
+    least = 2 if job.endswith("-fail") and first_ended else 1
     if ended < least and made < 3:  # three are all that the machine tries
         found.violations.append(f"P4: {job} ended {ended} of its {len(tries)} tries, and should have had {least}")

@@ -174,3 +174,11 @@ def test_a_try_that_was_lost_with_its_shim_and_tried_again_is_no_violation() -> 
     evidence.words["job-0"] = [["began", "7", "0"], ["began", "8", "1"], ["ended", "8", "1"]]
     assert found_in(evidence, shims_killed=1) == []
     assert found_in(evidence, shims_killed=0) != []
+
+
+def test_a_job_whose_failing_try_was_lost_with_its_shim_has_only_to_end_once() -> None:
+    evidence = Evidence()
+    evidence.words["job-1-fail"] = [["began", "8", "0"], ["began", "9", "1"], ["ended", "9", "1"]]
+    assert found_in(evidence, shims_killed=1) == []
+    evidence.words["job-1-fail"] = [["began", "8", "0"], ["began", "9", "1"]]
+    assert [one for one in found_in(evidence, shims_killed=2) if one.startswith("P4: job-1-fail ended 0")]
