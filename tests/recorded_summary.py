@@ -38,8 +38,8 @@ SUITES = (
     Suite("tests/language/test_recorded.py::test_labels_that_are_refused", "definitions refused"),
     Suite("tests/language/test_recorded.py::test_definitions_in_use", "definitions deployed on AWS"),
     Suite("tests/language/test_jsonata_suite.py::test_case", "JSONata, official suite"),
-    Suite("tests/services/pipes/test_pipe_patterns.py::test_recorded_case", "event patterns"),
-    Suite("tests/services/pipes/test_pipe_patterns.py::test_pattern_in_use", "event patterns in use"),
+    Suite("tests/rules/test_patterns.py::test_recorded_case", "event patterns"),
+    Suite("tests/rules/test_patterns.py::test_pattern_in_use", "event patterns in use"),
     Suite("tests/services/queues/test_conformance.py::test_trace", "SQS traces"),
     Suite("tests/services/queues/test_conformance.py::test_fact", "SQS facts"),
 )

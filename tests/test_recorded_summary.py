@@ -13,8 +13,8 @@ from tests.recorded_summary import SUITES, line_of, table
     [
         ("tests/engine/test_conformance.py::test_recorded_execution[assign:base/test_x[A-1]]", "executions, assign"),
         ("tests/services/machines/test_recorded.py::test_a_trace_is_answered[asl/sfn_api/test_x]", "API, sfn_api"),
-        ("tests/services/pipes/test_pipe_patterns.py::test_recorded_case[anything-1]", "event patterns"),
-        ("tests/services/pipes/test_pipe_patterns.py::test_recorded_case[NOTSET]", None),
+        ("tests/rules/test_patterns.py::test_recorded_case[anything-1]", "event patterns"),
+        ("tests/rules/test_patterns.py::test_recorded_case[NOTSET]", None),
         ("tests/engine/test_conformance.py::test_how_many_recordings_are_met", None),
     ],
 )

@@ -16,19 +16,20 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 # Which rooms a room may import. Arrows point down (docs/ARCHITECTURE.md, "Doors").
 DOORS: dict[str, set[str]] = {
     "values": set(),
+    "rules": {"values"},
     "language": {"values"},
     "engine": {"language", "values"},
     "store": {"values"},
-    "services": {"engine", "language", "store", "values"},
+    "services": {"engine", "language", "rules", "store", "values"},
     "protocol": {"store", "values"},
     "runners": {"values"},
     "runtime": {"protocol", "services", "runners", "store", "values"},
-    "testing": {"runtime", "services", "runners", "store", "values"},
-    "cli": {"language", "runtime", "values"},
+    "testing": {"protocol", "runtime", "services", "rules", "runners", "store", "values"},
+    "cli": {"language", "rules", "runtime", "testing", "values"},
 }
-FAMILY = ("machines", "queues", "pipes", "tasks", "handovers")
-NO_ASYNC = {"values", "language", "engine", "services"}
-PURE = {"values", "language", "engine", "services", "store"}
+FAMILY = ("machines", "queues", "pipes", "tasks", "handovers", "deliveries", "schedules", "buses")
+NO_ASYNC = {"values", "rules", "language", "engine", "services"}
+PURE = {"values", "rules", "language", "engine", "services", "store"}
 AMBIENT = re.compile(
     r"\b(time\.(time|time_ns|monotonic|sleep)|datetime\.(now|utcnow|today)|date\.today|uuid\.uuid[14]|uuid[14]\(|os\.urandom|"
     r"secrets\.|random\.(random|randint|choice|uniform|shuffle|getrandbits))"

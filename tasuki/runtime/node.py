@@ -30,7 +30,7 @@ from tasuki.runtime.nodes import Membership
 from tasuki.runtime.nodes_home import url_of
 from tasuki.runtime.opening import open_store
 from tasuki.runtime.share import Share
-from tasuki.services import handovers, machines, pipes, queues, tasks
+from tasuki.services import buses, deliveries, handovers, machines, pipes, queues, schedules, tasks
 from tasuki.services.switchboard import Switchboard
 from tasuki.store import place
 from tasuki.store.store import Store
@@ -46,7 +46,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tasuki.node")
 
-ROOMS = (handovers.room, queues.room, tasks.room, machines.room, pipes.room)
+ROOMS = (
+    handovers.room,
+    queues.room,
+    tasks.room,
+    machines.room,
+    pipes.room,
+    deliveries.room,
+    buses.room,
+    schedules.room,
+)
 LAST_WORDS_S = 3
 """How long a stopping node waits for replies in hand; long polls are ended at once."""
 

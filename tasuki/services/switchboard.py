@@ -8,13 +8,15 @@ plug               offered by
 integrations       queues `sqs:sendMessage`, tasks `ecs:runTask`, machines `states:startExecution`
 watchers           machines (`machines`), pipes (`pipes`): told when a task or execution they watch has ended
 sources            queues: taken from by pipes
-targets            machines: given to by pipes
+targets            machines, queues, tasks, buses (and their API destinations): given to by pipes, schedules and rules
+post               deliveries: tries a delivery, again and again, until it is taken or given up
+senders            schedules, buses: what a posted delivery says at each try, and in a dead-letter queue
+publish, wants     buses: the house's own events
 objects            nobody yet: what Map Runs read from and write to
 credentials        tasks: the key of a running task
 operations         all rooms with an API: what `aws-sdk:` integrations call
 house              pipes: operations of the house's own service, `tasuki`, beside ListHandovers
 handovers          handovers: the record of what was passed on
-status_listeners   nobody yet: told of each status change of a Standard execution
 =================  ====================================================================================
 
 `watcher` is a string `ROOM:KEY`, chosen by the caller and handed back untouched: `finished(tx, watcher, outcome)`.
@@ -22,12 +24,15 @@ status_listeners   nobody yet: told of each status change of a Standard executio
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 from tasuki.services.room import Room
 from tasuki.store.store import Tx
 from tasuki.values.instant import Instant
 from tasuki.values.operations import Operation, Principal
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +132,48 @@ class Source(Protocol):
 
 
 class Target(Protocol):
-    """A machine, as a pipe sees it."""
+    """Whatever is given to: a machine, a queue, a cluster of tasks, a bus, an API destination.
+
+    `parameters` are in the words of the target's own API, whoever sends (pipes, schedules and rules each have shapes of their own,
+    and translate them):
+
+    ================  =========================================================================================
+    target            parameters
+    ================  =========================================================================================
+    machine           `InvocationType` (`FIRE_AND_FORGET`; else, and by default, an Express machine is waited for)
+    queue             `MessageGroupId`, `MessageDeduplicationId`
+    cluster           RunTask's: `TaskDefinition`, `Count`, `LaunchType`, `Overrides`, `Group`, `Tags`, ... in PascalCase
+    bus               `DetailType`, `Source`, `Resources`, `Time` (an Instant)
+    API destination   `PathParameterValues`, `HeaderParameters`, `QueryStringParameters`
+    ================  =========================================================================================
+    """
+
+    takes_arrays: bool
+    """Whether one delivery may be a JSON array of a whole batch; else it is one event."""
+    takes_text: bool
+    """Whether a payload may be any text; else it is JSON."""
 
     def check(self, tx: Tx, arn: str, parameters: dict[str, Any]) -> str | None:
-        """Answer None if the target takes deliveries with these TargetParameters, else why not."""
+        """Answer None if the target is there and takes deliveries with these parameters, else why not."""
 
     def waits(self, tx: Tx, arn: str) -> bool | None:
         """Tell whether the end of a delivery can be waited for; None when there is no such target."""
 
-    def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
-        """Start an execution with JSON text `payload`, in this unit; answer its ARN. The caller's watcher hears of its end.
+    def deliver(
+        self,
+        tx: Tx,
+        arn: str,
+        payload: str,
+        name: str | None,
+        caller: Caller,
+        *,
+        parameters: Mapping[str, Any] = NOTHING,
+    ) -> str:
+        """Hand over `payload` in this unit; answer what it became there (an execution's or a task's ARN, a message's id).
 
-        With a `name`, a second delivery under that name answers the first one's ARN and starts nothing.
-        Raises `DomainError` (throttled, too large, machine gone).
+        Where it can be waited for, the caller's watcher hears of the end. A machine takes a `name`: a second delivery under it
+        answers the first one's ARN and starts nothing. Raises `DomainError` (throttled, too large, gone); what was written
+        before is the caller's to undo (`holding.held`).
         """
 
 
@@ -165,15 +199,74 @@ class Handover:
 
 
 @dataclass(frozen=True, slots=True)
-class StatusChange:
-    """A Standard execution began to run, or ended: what EventBridge tells as "Step Functions Execution Status Change"."""
+class Delivery:
+    """Something for one target, to be tried until it is taken or given up: a tick of a schedule, an event that a rule matched.
 
-    execution: str
+    `source` and `source_id` say what it is of (the schedule's ARN and the tick; the rule's ARN and the event's id); with the target
+    they name it in the record of handovers. `payload` is as the sender keeps it: `Sender.payload` makes each try's text of it.
+    """
+
+    sender: str
+    """The room that posts it, by its name in `senders`."""
+    source: str
+    source_id: str
+    target: str
+    """An ARN in the house; also `arn:aws:scheduler:::aws-sdk:SERVICE:ACTION`, whose payload is the operation's input."""
+    payload: str
+    account: str
+    region: str
+    trace: str
+    since: Instant
+    """From when its age counts: when it was due."""
+    max_age_ms: int
+    max_retries: int
+    """Tries after the first one."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """As `Target` wants them."""
+    dead_letter: str | None = None
+    """The queue's ARN that gets it when it is given up; without one it is dropped, and the record says so."""
+    context: Mapping[str, str] = field(default_factory=dict)
+    """What the sender wants to find again at each try."""
+    watcher: str | None = None
+    """Told once, when it was taken (or, waited for, has succeeded) or was given up. `ROOM:KEY`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a try failed: `code` is the error's name, `message` its words."""
+
+    code: str
+    message: str
+
+
+class Sender(Protocol):
+    """A room that posts deliveries."""
+
+    def payload(self, tx: Tx, delivery: Delivery, attempt: int, try_id: str) -> str:
+        """Answer the text of one try. `attempt` counts from 1; `try_id` is this try's own (hex)."""
+
+    def is_final(self, refusal: Refusal) -> bool:
+        """Tell whether trying again makes no sense."""
+
+    def dead_letter(
+        self, delivery: Delivery, attempt: int, try_id: str, refusal: Refusal, exhausted: str
+    ) -> dict[str, str]:
+        """Answer the string attributes of the dead letter. `exhausted` is `MaximumRetryAttempts`, `MaximumEventAgeInSeconds` or ``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event for a bus. `detail` is JSON text (an object)."""
+
+    source: str
+    detail_type: str
+    detail: str
     account: str
     region: str
     at: Instant
-    detail: dict[str, Any]
-    """AWS's payload; instants in it are epoch milliseconds, as there."""
+    resources: tuple[str, ...] = ()
+    bus: str = "default"
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +325,14 @@ class Switchboard:
     handed_over: Callable[[Tx, str], bool] = lambda _tx, _target_id: False
     """Whether something was handed over to this target id (an execution's ARN) before."""
 
-    status_listeners: list[Callable[[Tx, StatusChange], None]] = field(default_factory=list)
-    """Whoever wants to hear of status changes, in the unit that makes them. While there is nobody, none is told."""
-
-    def status_changed(self, tx: Tx, change: StatusChange) -> None:
-        """Tell everybody who listens that an execution's status changed."""
-        for listener in self.status_listeners:
-            listener(tx, change)
+    post: Callable[[Tx, Delivery], None] = lambda _tx, _delivery: None
+    """Try a delivery now, in this unit; what is not taken is tried again later, and given up in the end. Never raises for a refusal."""
+    senders: dict[str, Sender] = field(default_factory=dict)
+    """By room."""
+    wants: Callable[[Tx, str, str, str], bool] = lambda _tx, _account, _region, _source: False
+    """Whether any rule of the default bus may match an event of this source: whoever makes an event asks first. Cheap."""
+    publish: Callable[[Tx, Sequence[Happening]], None] = lambda _tx, _happenings: None
+    """Put events on their buses, in this unit."""
 
     def connect(self, rooms: Iterable[Room]) -> None:
         """Take in the operations of all rooms."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from tasuki.language.integration_parameters import sdk_action
 from tasuki.services.machines.express_api import start_sync_execution
-from tasuki.services.machines.sdk import SdkCall
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.starting import Start, start_later
+from tasuki.services.sdk import SdkCall
 from tasuki.services.switchboard import Answer, Caller
 from tasuki.store.store import Tx
 from tasuki.values.operations import Operation

@@ -1,5 +1,6 @@
 """What this room plugs into the switchboard: a Task's and a pipe's way to start executions, and an ear for endings."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tasuki.engine.events import Event, StopRequested, TaskFailed, TaskSucceeded
@@ -11,7 +12,7 @@ from tasuki.services.machines.revisions import choose_revision
 from tasuki.services.machines.running import send
 from tasuki.services.machines.setting import Setting
 from tasuki.services.machines.starting import Start, start_later
-from tasuki.services.switchboard import Answer, Caller, Ending
+from tasuki.services.switchboard import NOTHING, Answer, Caller, Ending
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, dumps, loads
 from tasuki.values.errors import DomainError
@@ -57,7 +58,10 @@ class StartExecutionCall:
 
 
 class MachineTarget:
-    """A machine as a pipe sees it."""
+    """A machine as a pipe or a schedule sees it (switchboard `Target`)."""
+
+    takes_arrays = True
+    takes_text = False
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
@@ -65,8 +69,8 @@ class MachineTarget:
     def check(self, tx: Tx, arn: str, parameters: dict[str, Any]) -> str | None:
         """Answer None if a machine takes deliveries, else why not.
 
-        `parameters` are the pipe's TargetParameters. A Standard machine is only started, never waited for: the invocation
-        type must be FIRE_AND_FORGET, which is not the default (pipes.md section 4; PITFALLS PF-42).
+        A Standard machine is only started, never waited for: the `InvocationType` must be FIRE_AND_FORGET, which is not the
+        default (pipes.md section 4; PITFALLS PF-42).
         """
         try:
             chosen = choose_revision(tx, arn)
@@ -74,7 +78,7 @@ class MachineTarget:
             return no.message
         if chosen is None:
             return f"State Machine Does Not Exist: '{arn}'"
-        kind = parameters.get("StepFunctionStateMachineParameters", {}).get("InvocationType", "REQUEST_RESPONSE")
+        kind = parameters.get("InvocationType", "REQUEST_RESPONSE")
         if kind != "FIRE_AND_FORGET" and chosen.type != "EXPRESS":
             return (
                 f"InvocationType {kind} is not supported for the STANDARD state machine {arn}: set "
@@ -90,7 +94,16 @@ class MachineTarget:
             return None
         return chosen.type == "EXPRESS" if chosen is not None else None
 
-    def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
+    def deliver(
+        self,
+        tx: Tx,
+        arn: str,
+        payload: str,
+        name: str | None,
+        caller: Caller,
+        *,
+        parameters: Mapping[str, Any] = NOTHING,  # noqa: ARG002 - whether it is waited for, the caller's watcher says
+    ) -> str:
         """Start an execution in the sender's unit; it takes its first step in a later one."""
         wish = Start(
             arn=arn,

@@ -10,7 +10,7 @@ from typing import Any
 from tasuki.engine.commands import CancelTask, ScheduleTask
 from tasuki.engine.events import Event, TaskFailed, TaskStarted, TaskSubmitted, TaskSucceeded
 from tasuki.language.definition import Resource
-from tasuki.services.machines.sdk import SdkCall, sdk_call, sdk_refusal, why_not_offered
+from tasuki.services.sdk import SdkCall, sdk_call, sdk_refusal, why_not_offered
 from tasuki.services.switchboard import Answer, Caller, Integration, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.documents import Doc, dumps

@@ -47,10 +47,6 @@ SET_TAGS = "UPDATE machines SET tags = ? WHERE id = ?"
 
 # -- executions ------------------------------------------------------------------------------------------------
 
-# Around an operation that a Task calls: what it wrote is undone when it says no.
-HOLD = "SAVEPOINT integration"
-UNDO_HELD = "ROLLBACK TO integration"
-LET_GO = "RELEASE integration"
 # A new execution. Answers no row if the name is taken.
 ADD_EXECUTION = (
     "INSERT INTO executions (machine, revision, name, status, input, output, error, cause, started_at, stopped_at, seed, "

@@ -1,6 +1,6 @@
 """Status changes of Standard executions, as EventBridge tells them (recorded: base/test_event_bridge_events_base).
 
-Told in the unit that changes the status, to whoever plugged into the switchboard; while nobody did, nothing is made.
+Put on the default bus in the unit that changes the status; while no rule there asks for such events, nothing is made.
 Express executions tell nothing (user guide, "EventBridge (Step Functions execution status changes)").
 """
 
@@ -9,11 +9,12 @@ from typing import Any
 from tasuki.engine.commands import Finish
 from tasuki.engine.execution import Execution
 from tasuki.services.machines.model import redrive_facts
-from tasuki.services.switchboard import StatusChange, Switchboard
+from tasuki.services.switchboard import Happening, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.documents import dumps
 from tasuki.values.instant import Instant
 
+SOURCE, DETAIL_TYPE = "aws.states", "Step Functions Execution Status Change"
 MOST_BYTES = 248 * 1024
 """Input and output together, escaped: above it the input is left out, and then the output (cloudwatch.md section 6)."""
 
@@ -22,11 +23,14 @@ def tell_status(
     tx: Tx, switchboard: Switchboard, state: Execution, end: Finish | None = None, ended_at: Instant = 0
 ) -> None:
     """Tell that an execution began to run, or (with `end`) how and when it ended."""
-    if not switchboard.status_listeners or state.express:
+    if state.express:
         return
     _, _, _, region, account, *_ = state.arn.split(":")
+    if not switchboard.wants(tx, account, region, SOURCE):
+        return
     at = ended_at or tx.now
-    switchboard.status_changed(tx, StatusChange(state.arn, account, region, at, status_detail(state, end, at)))
+    detail = dumps(status_detail(state, end, at))
+    switchboard.publish(tx, (Happening(SOURCE, DETAIL_TYPE, detail, account, region, at, (state.arn,)),))
 
 
 def status_detail(state: Execution, end: Finish | None, now: Instant) -> dict[str, Any]:

@@ -6,8 +6,8 @@ At most five patterns of at most 4,096 characters, one of them must match. What 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from tasuki.rules.patterns import Matcher, PatternError, compile_pattern, pattern_paths
 from tasuki.services.pipes.errors import invalid_field
-from tasuki.services.pipes.patterns import Matcher, PatternError, compile_pattern, pattern_paths
 
 MAX_FILTERS = 5
 MAX_PATTERN_LENGTH = 4_096

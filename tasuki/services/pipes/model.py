@@ -20,11 +20,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasuki.rules.templates import BadTemplate
 from tasuki.services.pipes import queries
 from tasuki.services.pipes.errors import invalid_field
 from tasuki.services.pipes.filters import Filter, compile_filters
 from tasuki.services.pipes.naming import TAG, Namer, compile_naming
-from tasuki.services.pipes.templates import MAX_TEMPLATE_LENGTH, BadTemplate, Renderer, compile_template
+from tasuki.services.pipes.templates import MAX_TEMPLATE_LENGTH, Renderer, compile_template
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.store import Row, Tx
 from tasuki.values import documents
@@ -284,7 +285,8 @@ def missing(
     why = switchboard.sources[_service("Source", source)].check(tx, source)
     if why is not None:
         return "Source", why
-    why = switchboard.targets[_service("Target", target)].check(tx, target, target_parameters)
+    parameters = target_parameters.get("StepFunctionStateMachineParameters") or {}
+    why = switchboard.targets[_service("Target", target)].check(tx, target, parameters)
     return ("Target", why) if why is not None else None
 
 

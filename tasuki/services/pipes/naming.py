@@ -24,8 +24,8 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tasuki.rules.paths import compile_path
 from tasuki.services.pipes.errors import invalid_field
-from tasuki.services.pipes.paths import compile_path
 from tasuki.services.pipes.records import Passenger
 
 TAG = "tasuki:execution-name"

@@ -8,7 +8,7 @@ from tasuki.services.machines.errors import StateMachineDoesNotExist
 from tasuki.services.switchboard import Caller
 from tests.services.machines.stubs import PASS, WAIT, Play
 
-FIRE = {"StepFunctionStateMachineParameters": {"InvocationType": "FIRE_AND_FORGET"}}
+FIRE = {"InvocationType": "FIRE_AND_FORGET"}
 CALLER = Caller(
     "000000000000", "us-east-1", "message-1", "Root=1-1-1", origin="arn:aws:pipes:us-east-1:000000000000:pipe/p"
 )
@@ -65,8 +65,6 @@ def test_a_target_is_checked_before_a_pipe_is_made(play: Play) -> None:
 
     assert check(arn, FIRE) is None
     assert "FIRE_AND_FORGET" in (check(arn, {}) or "")
-    assert "REQUEST_RESPONSE" in (
-        check(arn, {"StepFunctionStateMachineParameters": {"InvocationType": "REQUEST_RESPONSE"}}) or ""
-    )
+    assert "REQUEST_RESPONSE" in (check(arn, {"InvocationType": "REQUEST_RESPONSE"}) or "")
     assert "Does Not Exist" in (check(arn + "x", FIRE) or "")
     assert "Invalid Arn" in (check("nothing", FIRE) or "")

@@ -1,19 +1,35 @@
 """Status changes of Standard executions are told in the unit that makes them, with AWS's payload."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tasuki.services.switchboard import StatusChange
+from tasuki.services.switchboard import Happening
+from tasuki.store.store import Tx
 from tests.engine.recorded import FOLDER, Matcher, parsed
 from tests.services.machines.stubs import PASS, WAIT, Play, task
 from tests.services.machines.test_map_runs import machine
 
 
-def listen(play: Play) -> list[StatusChange]:
-    heard: list[StatusChange] = []
-    play.house.switchboard.status_listeners.append(lambda _tx, change: heard.append(change))
+class Told:
+    """A status change as a bus gets it."""
+
+    def __init__(self, happening: Happening) -> None:
+        self.account = happening.account
+        self.execution = happening.resources[0]
+        self.detail: dict[str, Any] = json.loads(happening.detail)
+
+
+def listen(play: Play) -> list[Told]:
+    heard: list[Told] = []
+
+    def publish(_tx: Tx, happenings: Sequence[Happening]) -> None:
+        heard.extend(map(Told, happenings))
+
+    play.house.switchboard.wants = lambda *_: True
+    play.house.switchboard.publish = publish
     return heard
 
 
@@ -81,7 +97,8 @@ def test_a_listener_belongs_to_the_unit(play: Play) -> None:
         raise Fault
 
     arn = play.create(PASS)
-    play.house.switchboard.status_listeners.append(fault)
+    play.house.switchboard.wants = lambda *_: True
+    play.house.switchboard.publish = fault
     with pytest.raises(Fault):
         play.start(arn)
     assert play.rows("executions") == 0

@@ -1,12 +1,12 @@
 """A queue and a machine of the test's own: real tables, so that they roll back with the unit, and switches to fail."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tasuki.services import handovers, pipes
 from tasuki.services.room import Room
-from tasuki.services.switchboard import Caller, Received, Switchboard
+from tasuki.services.switchboard import NOTHING, Caller, Received, Switchboard
 from tasuki.store.store import Tx
 from tasuki.testing import House
 from tasuki.values import documents
@@ -94,6 +94,9 @@ class StubQueue:
 class StubMachine:
     """A machine that writes down what it is given, and refuses when told to."""
 
+    takes_arrays = True
+    takes_text = False
+
     def __init__(self) -> None:
         self.gone: str | None = None
         self.refuse: Callable[[str], DomainError | None] = lambda _payload: None
@@ -104,7 +107,16 @@ class StubMachine:
     def waits(self, _tx: Tx, _arn: str) -> bool | None:
         return False
 
-    def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
+    def deliver(
+        self,
+        tx: Tx,
+        arn: str,
+        payload: str,
+        name: str | None,
+        caller: Caller,
+        *,
+        parameters: Mapping[str, Any] = NOTHING,  # noqa: ARG002
+    ) -> str:
         refusal = self.refuse(payload)
         if refusal is not None:
             raise refusal

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
 import pytest
 
 from tasuki.services.pipes import polls
-from tasuki.services.switchboard import Caller
+from tasuki.services.switchboard import NOTHING, Caller
 from tasuki.store.store import Tx
 from tasuki.testing import ManualClock
 from tasuki.values.errors import DomainError, StoreError
@@ -47,6 +47,9 @@ class Refused(DomainError):
 class Machine:
     """A machine that writes down what it is given; it refuses now and then, or breaks, when told to."""
 
+    takes_arrays = True
+    takes_text = False
+
     def __init__(self) -> None:
         self.refuses = 0
         self.breaks: BaseException | None = None
@@ -57,7 +60,16 @@ class Machine:
     def waits(self, _tx: Tx, _arn: str) -> bool | None:
         return False
 
-    def deliver(self, tx: Tx, arn: str, payload: str, name: str | None, _caller: Caller) -> str:
+    def deliver(
+        self,
+        tx: Tx,
+        arn: str,
+        payload: str,
+        name: str | None,
+        _caller: Caller,
+        *,
+        parameters: Mapping[str, Any] = NOTHING,  # noqa: ARG002
+    ) -> str:
         if self.breaks is not None:
             raise self.breaks
         self.refuses -= 1

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from tasuki.rules.paths import MISSING, compile_path
+from tasuki.rules.templates import BadTemplate
 from tasuki.services.pipes.naming import legal_name
-from tasuki.services.pipes.paths import MISSING, compile_path
 from tasuki.services.pipes.records import Passenger, parsed_body
-from tasuki.services.pipes.templates import BadTemplate, compile_template
+from tasuki.services.pipes.templates import compile_template
 from tasuki.services.switchboard import Received
 from tasuki.values import documents
 

@@ -1,4 +1,4 @@
-"""`aws-sdk:SERVICE:ACTION`: any operation of any room, called from a Task in the execution's own unit.
+"""`aws-sdk:SERVICE:ACTION`: any operation of any room, called from a Task or a schedule, in the caller's own unit.
 
 The room's own operation runs, on a request made of the Task's parameters; what it checks and says is what a client
 would get. Long polls answer at once. What an operation wrote before it said no is undone.
@@ -12,7 +12,7 @@ from typing import Any
 
 from tasuki.language.definition import Resource
 from tasuki.language.integration_parameters import SDK_MODELS, sdk_action, unknown_operation
-from tasuki.services.machines import queries as sql
+from tasuki.services.holding import held
 from tasuki.services.switchboard import Answer, Caller, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values.errors import DomainError
@@ -54,15 +54,7 @@ class SdkCall:
     def _run(self, tx: Tx, request: Request) -> dict[str, Any] | NotYet:
         if self.operation.kind == "read":
             return self.operation.run(tx, request)
-        tx.run(sql.HOLD)
-        try:
-            answer = self.operation.run(tx, request)
-        except DomainError:
-            tx.run(sql.UNDO_HELD)
-            tx.run(sql.LET_GO)
-            raise
-        tx.run(sql.LET_GO)
-        return answer
+        return held(tx, lambda: self.operation.run(tx, request))
 
     def cancel(self, tx: Tx, handle: str, cause: str) -> None:
         """Do nothing: what was called is done."""

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tasuki.services.pipes.pattern_text import Tokens
-from tasuki.services.pipes.pattern_wildcards import wildcard_expression
+from tasuki.rules.pattern_text import Tokens
+from tasuki.rules.pattern_wildcards import wildcard_expression
 
 Test: TypeAlias = Callable[[Any], bool]
 Alternative: TypeAlias = Test | None

@@ -2,7 +2,7 @@ r"""Wildcards in event patterns: `*` stands for any text, `\*` and `\\` for them
 
 import re
 
-from tasuki.services.pipes.pattern_text import Tokens
+from tasuki.rules.pattern_text import Tokens
 
 MAX_WILDCARDS = 5
 """EventBridge refuses wildcards over a complexity that it doesn't publish; the recorded refusal has six stars."""

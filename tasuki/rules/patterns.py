@@ -15,8 +15,8 @@ compared as what they are: `1` is 1.0 and never "1".
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from tasuki.services.pipes.pattern_operators import Alternative, read_alternatives
-from tasuki.services.pipes.pattern_text import PatternError, Tokens
+from tasuki.rules.pattern_operators import Alternative, read_alternatives
+from tasuki.rules.pattern_text import PatternError, Tokens
 
 Matcher: TypeAlias = Callable[[Any], bool]
 _Rule: TypeAlias = dict[str, list[Alternative]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasuki.services.pipes.patterns import PatternError, compile_pattern, pattern_paths
+from tasuki.rules.patterns import PatternError, compile_pattern, pattern_paths
 from tasuki.values import documents
 from tests.conftest import CONFORMANCE
 

@@ -1,0 +1,9 @@
+"""The operations of the room."""
+
+from tasuki.services.schedules.model import NAME  # noqa: F401
+from tasuki.values.operations import Operations
+
+
+def operations() -> Operations:
+    """Answer the table of operations."""
+    return {}

@@ -1,0 +1,9 @@
+"""What can be wrong with a schedule, in AWS's words."""
+
+from tasuki.values.errors import DomainError
+
+
+class ValidationException(DomainError):
+    """A field is not what it must be."""
+
+    code = "ValidationException"

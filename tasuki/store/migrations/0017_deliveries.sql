@@ -1,0 +1,1 @@
+-- Deliveries on their way (services/deliveries).

@@ -1,0 +1,1 @@
+-- Buses, rules, targets, events on their way (services/buses).

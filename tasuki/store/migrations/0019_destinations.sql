@@ -1,0 +1,1 @@
+-- Connections, API destinations and calls to them (services/buses).

@@ -1,0 +1,1 @@
+-- Enrichment, and targets that answer later (services/pipes).

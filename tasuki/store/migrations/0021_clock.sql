@@ -1,0 +1,1 @@
+-- Where a clock that is moved by hand stands.
