@@ -10,6 +10,7 @@ watchers           machines (`machines`), pipes (`pipes`): told when a task or e
 sources            queues: taken from by pipes
 targets            machines, queues, tasks, buses (and their API destinations): given to by pipes, schedules and rules
 post               deliveries: tries a delivery, again and again, until it is taken or given up
+bury               queues: puts a dead letter into one
 senders            schedules, buses: what a posted delivery says at each try, and in a dead-letter queue
 publish, wants     buses: the house's own events
 objects            nobody yet: what Map Runs read from and write to
@@ -121,14 +122,20 @@ class Source(Protocol):
     def count(self, tx: Tx, arn: str) -> int:
         """Answer how many messages are receivable now, at most some thousands. Reads only."""
 
-    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
-        """Claim up to `limit` messages as a receive does (counts, dead-letter redrive included)."""
+    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int, hold_ms: int = 0) -> list[Received]:
+        """Claim up to `limit` messages as a receive does (counts, dead-letter redrive included).
+
+        They are hidden for the queue's visibility timeout, and for `hold_ms` at least.
+        """
 
     def delete(self, tx: Tx, arn: str, receipts: Sequence[str]) -> None:
         """Delete received messages by receipt handle."""
 
     def release(self, tx: Tx, arn: str, receipts: Sequence[str], delay_ms: int) -> None:
         """Give received messages back: receivable again after `delay_ms`."""
+
+    def leave(self, tx: Tx, arn: str, receipts: Sequence[str], received: Instant) -> None:
+        """Leave messages as any consumer that failed does: receivable again a visibility timeout after `received`."""
 
 
 class Target(Protocol):
@@ -329,6 +336,10 @@ class Switchboard:
     """Try a delivery now, in this unit; what is not taken is tried again later, and given up in the end. Never raises for a refusal."""
     senders: dict[str, Sender] = field(default_factory=dict)
     """By room."""
+    bury: Callable[[Tx, str, str, Mapping[str, str], str], str] = lambda _tx, _arn, _body, _attributes, _trace: ""
+    """Put (a standard queue's ARN, body, string attributes, trace) there as a dead letter; answer the message's id.
+
+    What a queue does not take is cut: then the attribute `IS_PAYLOAD_TRUNCATED` says `true`. Raises `DomainError`."""
     wants: Callable[[Tx, str, str, str], bool] = lambda _tx, _account, _region, _source: False
     """Whether any rule of the default bus may match an event of this source: whoever makes an event asks first. Cheap."""
     publish: Callable[[Tx, Sequence[Happening]], None] = lambda _tx, _happenings: None

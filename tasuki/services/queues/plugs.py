@@ -15,7 +15,7 @@ from tasuki.services.switchboard import Answer, Caller, Received
 from tasuki.store.store import Tx
 from tasuki.values.arns import parse_arn
 from tasuki.values.documents import dumps
-from tasuki.values.instant import Instant
+from tasuki.values.instant import SECOND, Instant
 
 PEEK_LIMIT = 2_000
 """Receivable messages that are counted at most."""
@@ -47,13 +47,14 @@ class QueueSource:
         counted = tx.one(queries.COUNT_RECEIVABLE, (queue.shelf, tx.now, PEEK_LIMIT)) if queue is not None else None
         return counted[0] if counted is not None else 0
 
-    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
+    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int, hold_ms: int = 0) -> list[Received]:
         """Claim up to `limit` messages of together up to `max_bytes` (one at least, if there is one).
 
-        Raises `QueueDoesNotExist`, `OverLimit`.
+        They are hidden for the queue's visibility timeout, and for `hold_ms` at least. Raises `QueueDoesNotExist`, `OverLimit`.
         """
         queue = _existing(tx, arn)
-        claimed = shelf.claim(tx, queue, limit, queue.visibility_s, cap=self._cap, max_bytes=max_bytes)
+        visibility_s = max(queue.visibility_s, -(-hold_ms // SECOND))
+        claimed = shelf.claim(tx, queue, limit, visibility_s, cap=self._cap, max_bytes=max_bytes)
         return [
             Received(
                 id=message.content.message_id,
@@ -75,6 +76,12 @@ class QueueSource:
         queue = _find(tx, arn)
         if queue is not None:
             settling.release(tx, queue, receipts, delay_ms)
+
+    def leave(self, tx: Tx, arn: str, receipts: Sequence[str], received: Instant) -> None:
+        """Make messages receivable again when the queue's visibility timeout since `received` is over; harmless when it is gone."""
+        queue = _find(tx, arn)
+        if queue is not None:
+            settling.release(tx, queue, receipts, max(0, received + queue.visibility_s * SECOND - tx.now))
 
 
 def _by_place(arns: Sequence[str]) -> dict[tuple[str, str], dict[str, list[str]]]:
