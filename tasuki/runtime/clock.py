@@ -53,3 +53,20 @@ class WallClock:
     def now(self) -> Instant:
         """Answer the present instant."""
         return _wall_ms()
+
+
+class HandClock:
+    """A clock that stands still until it is moved (`conductor.py`). Never back."""
+
+    __slots__ = ("_now",)
+
+    def __init__(self, start: Instant = 0) -> None:
+        self._now = start
+
+    def now(self) -> Instant:
+        """Answer where it stands."""
+        return self._now
+
+    def set(self, instant: Instant) -> None:
+        """Move it; to an instant that is past already it does not go."""
+        self._now = max(self._now, instant)

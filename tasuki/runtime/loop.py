@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tasuki.runtime.bell import Bell
@@ -134,30 +135,69 @@ class TimerDuty:
             log.exception("timer %s:%s failed; tried again later", room, key)  # and the others are not held up
 
 
+@dataclass(slots=True, eq=False)
+class Post:
+    """Where a duty stands that is served: `due` is what its last round answered, `failures` how often it failed in a row."""
+
+    duty: Duty
+    rung: asyncio.Event
+    due: Instant | None = None
+    is_idle: bool = False
+    failures: int = 0
+
+
 class Loop:
-    """Serves duties: forever, or until the house is quiet."""
+    """Serves duties: forever, or until the house is quiet.
+
+    With a `movable` clock, which somebody else moves (`conductor.py`), no instant comes by itself.
+    """
 
     def __init__(self, duties: Sequence[Duty], bell: Bell, clock: Clock, *, movable: bool = False) -> None:
         self._duties = duties
         self._bell, self._clock, self._movable = bell, clock, movable
+        self.posts: list[Post] = []
+        """The duties that are served, from the moment `serve` is called."""
+        self.rounds = 0
+        self.rested = asyncio.Event()
+        """Set whenever a duty has no more to do just now, or has failed; who waits for that clears it."""
 
     async def serve(self) -> None:
         """Serve all duties until cancelled."""
+        self.posts = [Post(duty, self._bell.subscribe((*duty.topics, "clock"))) for duty in self._duties]
         async with asyncio.TaskGroup() as group:
-            for duty in self._duties:
-                group.create_task(self._serve(duty), name=duty.name)
+            for post in self.posts:
+                group.create_task(self._serve(post), name=post.duty.name)
 
-    async def _serve(self, duty: Duty) -> None:
-        rung = self._bell.subscribe((*duty.topics, "clock"))
+    @property
+    def busy(self) -> list[Post]:
+        """The duties that have something to do at this instant, or may have: their bell rang and they have not looked yet."""
+        return [post for post in self.posts if not post.is_idle or post.rung.is_set()]
+
+    @property
+    def next(self) -> Post | None:
+        """The duty that is due next, once all are idle."""
+        waiting = [post for post in self.posts if post.due is not None]
+        return min(waiting, key=lambda post: post.due or 0, default=None)
+
+    def _rests(self, post: Post) -> None:
+        post.is_idle = not post.failures
+        self.rested.set()
+
+    async def _serve(self, post: Post) -> None:
+        duty, rung = post.duty, post.rung
         pause = FIRST_PAUSE_S
         while True:
+            post.is_idle = False
             rung.clear()
+            self.rounds += 1
             try:
                 due = await duty.round()
-                pause = FIRST_PAUSE_S
+                pause, post.failures = FIRST_PAUSE_S, 0
             except StoreError as bad:  # the disk is full, the database away: nothing of ours is wrong
                 if pause == FIRST_PAUSE_S:
                     log.warning("%s waits for the store: %s", duty.name, bad)
+                post.failures += 1
+                self._rests(post)
                 await asyncio.sleep(FIRST_PAUSE_S)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause):
@@ -166,13 +206,17 @@ class Loop:
                 continue
             except Exception:
                 log.exception("a round of %s failed; next one in %.1f s", duty.name, pause)
+                post.failures += 1
+                self._rests(post)
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
                 continue
+            post.due = due
             wait_ms = None if due is None else due - self._clock.now()
             if wait_ms is not None and wait_ms <= 0:
                 await asyncio.sleep(0)  # others' turn
                 continue
+            self._rests(post)
             try:
                 nap_s = LONGEST_NAP_S if wait_ms is None or self._movable else min(wait_ms / 1000, LONGEST_NAP_S)
                 async with asyncio.timeout(nap_s):
