@@ -12,6 +12,19 @@ _FILTERS = ("Trace", "MessageId", "ExecutionArn")
 _HANDOVER = ("At", "SourceArn", "MessageId", "PipeArn", "TargetArn", "ExecutionArn", "Trace", "Outcome")
 _NODE = ("Id", "Host", "Url", "State", "Version", "JoinedAt", "SeenAt")
 _NODE_COUNTS = ("Tasks", "MemoryMiB", "ClockAheadMs")
+_DELIVERY = (
+    "Id",
+    "SourceArn",
+    "SourceId",
+    "TargetArn",
+    "Trace",
+    "State",
+    "Since",
+    "NextTryAt",
+    "GivenUpAt",
+    "Error",
+    "Message",
+)
 _COUNTERS = ("Delivered", "Duplicates", "Filtered", "Failed")
 
 
@@ -42,6 +55,13 @@ def house_model() -> dict[str, Any]:
                 "output": {"shape": "ListPipeCountersOutput"},
                 "errors": [{"shape": "ValidationException"}],
             },
+            "ListDeliveries": {
+                "name": "ListDeliveries",
+                "http": {"method": "POST", "requestUri": "/"},
+                "input": {"shape": "ListDeliveriesInput"},
+                "output": {"shape": "ListDeliveriesOutput"},
+                "errors": [{"shape": "ValidationException"}],
+            },
             "ListNodes": {
                 "name": "ListNodes",
                 "http": {"method": "POST", "requestUri": "/"},
@@ -69,6 +89,26 @@ def house_model() -> dict[str, Any]:
             "PipeCounter": {
                 "type": "structure",
                 "members": {"Name": text, **dict.fromkeys(_COUNTERS, count)},
+            },
+            "ListDeliveriesInput": {
+                "type": "structure",
+                "members": {
+                    **dict.fromkeys(("SourceArn", "TargetArn"), text),
+                    "MaxResults": {"shape": "Count"},
+                    "NextToken": text,
+                },
+            },
+            "ListDeliveriesOutput": {
+                "type": "structure",
+                "members": {"Deliveries": {"shape": "Deliveries"}, "NextToken": text},
+            },
+            "Deliveries": {"type": "list", "member": {"shape": "Delivery"}},
+            "Delivery": {
+                "type": "structure",
+                "members": {
+                    **dict.fromkeys((*_DELIVERY, "DeadLetterArn"), text),
+                    **dict.fromkeys(("Attempts", "MaxAttempts"), count),
+                },
             },
             "ListNodesInput": {"type": "structure", "members": {}},
             "ListNodesOutput": {"type": "structure", "members": {"Nodes": {"shape": "Nodes"}}},

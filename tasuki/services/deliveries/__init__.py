@@ -1,14 +1,21 @@
 """Deliveries: what schedules and rules hand to their targets, tried until it is taken or given up."""
 
-from tasuki.services.deliveries.api import operations
-from tasuki.services.deliveries.polls import polls
+from tasuki.services.deliveries.api import list_deliveries
+from tasuki.services.deliveries.model import NAME
+from tasuki.services.deliveries.polls import hold_owner
+from tasuki.services.deliveries.trying import Trying
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config
+from tasuki.values.operations import Operation
 
 __all__ = ["room"]
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:  # noqa: ARG001
-    """Build the room, and plug in what it offers."""
-    return Room(name="deliveries", service=None, operations=operations(), polls=polls())
+    """Build the room: plugs in `post`, the watcher `deliveries` and ListDeliveries."""
+    trying = Trying(switchboard)
+    switchboard.post = trying.post
+    switchboard.watchers[NAME] = trying
+    switchboard.house["ListDeliveries"] = Operation("read", list_deliveries)
+    return Room(name=NAME, on_timer=trying.fire, lock_owner=hold_owner)

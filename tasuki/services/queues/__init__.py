@@ -16,6 +16,7 @@ policy         AddPermission's document (pure)
 model          queue, content, receipt (pure)
 polls          expiry, sweeping, moving
 plugs          for pipes (`sqs` source) and machines (`sqs:sendMessage`)
+target         for whoever delivers (`sqs` target), and for dead letters
 =============  ====================================================================================
 """
 
@@ -24,6 +25,7 @@ from tasuki.services.queues.plugs import QueueSource, SendMessage
 from tasuki.services.queues.polls import polls
 from tasuki.services.queues.shelf import find_queue
 from tasuki.services.queues.tallies import conservation, counters
+from tasuki.services.queues.target import QueueTarget, bury
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Switchboard
 from tasuki.values.config import Config
@@ -32,11 +34,13 @@ __all__ = ["conservation", "counters", "find_queue", "room"]
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:
-    """Build the room, and plug in what it offers to pipes and machines."""
+    """Build the room, and plug in what it offers to pipes, machines and whoever delivers."""
     limits = Limits(
         in_flight=config.quotas.get("sqs_in_flight", Limits().in_flight),
         recreate_wait_s=config.quotas.get("sqs_recreate_wait_s", Limits().recreate_wait_s),
     )
     switchboard.sources["sqs"] = QueueSource(limits.in_flight)
     switchboard.integrations["sqs:sendMessage"] = SendMessage()
+    switchboard.targets["sqs"] = QueueTarget()
+    switchboard.bury = bury
     return Room(name="queues", service="sqs", operations=operations(limits), polls=polls())
