@@ -1,0 +1,89 @@
+"""Connections and API destinations without the rest of their room: what is asked of them, and who is told of ends."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tasuki.runtime.loop import Duty
+from tasuki.services.buses import destinations_api
+from tasuki.services.buses.destinations import DestinationTarget
+from tasuki.services.room import Room
+from tasuki.services.switchboard import Caller, Ending, Switchboard
+from tasuki.store.store import Store, Tx
+from tasuki.testing import House
+from tasuki.testing.clock import ManualClock
+from tasuki.values.config import Config
+from tasuki.values.documents import dumps
+
+BASIC = {"BasicAuthParameters": {"Username": "ann", "Password": "s3cret-word"}}
+API_KEY = {"ApiKeyAuthParameters": {"ApiKeyName": "X-Key", "ApiKeyValue": "s3cret-key"}}
+
+
+def room(_config: Config, switchboard: Switchboard) -> Room:
+    """The part of the room that this folder's `test_destinations*` look at."""
+    switchboard.targets["events"] = DestinationTarget()
+    return Room("buses", "events", destinations_api.operations())
+
+
+class Watcher:
+    """Stands in for whoever waits for calls: notes how they ended, in its own unit and after."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, Ending]] = []
+        self.fails = 0
+
+    def finished(self, tx: Tx, key: str, ending: Ending) -> None:
+        assert tx.now
+        if self.fails:
+            self.fails -= 1
+            raise RuntimeError("the watcher is at fault")
+        self.told.append((key, ending))
+
+
+class Stage:
+    """A house with one connection and, on demand, destinations."""
+
+    def __init__(
+        self,
+        *duties: Callable[[House], Duty],
+        store: Callable[[House], Store] | None = None,
+        clock: ManualClock | None = None,
+    ) -> None:
+        config = Config(data=Path("/data"), dev=True)
+        self.house = House(room, duties=duties, config=config, store=store, clock=clock)
+        self.watcher = Watcher()
+        self.house.switchboard.watchers["tests"] = self.watcher
+
+    def call(self, operation: str, **given: Any) -> dict[str, Any]:
+        return self.house.call("events", operation, given)
+
+    def connection(self, name: str = "there", parameters: dict[str, Any] | None = None, kind: str = "BASIC") -> str:
+        made = self.call(
+            "CreateConnection",
+            Name=name,
+            AuthorizationType=kind,
+            AuthParameters=BASIC if parameters is None else parameters,
+        )
+        return str(made["ConnectionArn"])
+
+    def destination(self, url: str, name: str = "hook", connection: str | None = None, **more: Any) -> str:
+        arn = connection or self.connection(f"for-{name}")
+        given = {"Name": name, "ConnectionArn": arn, "InvocationEndpoint": url, "HttpMethod": "POST", **more}
+        return str(self.call("CreateApiDestination", **given)["ApiDestinationArn"])
+
+    def give(self, arn: str, payload: Any = None, key: str = "one", **parameters: Any) -> str:
+        """Have a call made, as a room would that waits for its end."""
+        caller = Caller("000000000000", "us-east-1", key, "Root=1-0-0", watcher=f"tests:{key}")
+        target = self.house.switchboard.targets["events"]
+        text = dumps({"job": 1} if payload is None else payload)
+        return self.house.unit(lambda tx: target.deliver(tx, arn, text, None, caller, parameters=parameters))
+
+    @property
+    def told(self) -> dict[str, Ending]:
+        return dict(self.watcher.told)
+
+    def waiting(self) -> int:
+        return int(self.house.look(lambda tx: tx.all("SELECT count(*) FROM http_calls")[0][0]))
+
+    def close(self) -> None:
+        self.house.close()
