@@ -7,9 +7,13 @@
     poll   ──> store.read(look) ──None──> store.write(run) ──answer──>
                     │ NotYet                   │ NotYet (somebody was faster)
                     └──> wait for the bell, the next due instant, the end of the poll, or the client's leaving
+    act    ──> act(request), outside units, as long as the client is there
 
 A long poll first looks, then takes its place at the bell, then looks again: so a ring that falls between looking and
 waiting is not lost. A place that was rung for but not used passes the ring on.
+
+Under a clock that is moved by hand a poll ends when house time has come to its end, and at the latest when as much real time
+has passed as it was to wait: clients have timeouts of their own, and do not know that the clock stands still.
 """
 
 import asyncio
@@ -22,7 +26,7 @@ from typing import Any, Protocol
 from tasuki.protocol.faults import AccessDenied, QueueThrottled, Throttled, TooManyRequests
 from tasuki.store.store import Store
 from tasuki.values.errors import DomainError
-from tasuki.values.instant import Clock
+from tasuki.values.instant import Clock, Instant
 from tasuki.values.operations import NotYet, Operation, Request
 from tasuki.values.service_models import Action
 
@@ -104,11 +108,19 @@ class Dispatch:
     """Runs operations, within bounds."""
 
     def __init__(
-        self, store: Store, bell: Bell, clock: Clock, *, manual_clock: bool, in_flight: int, long_polls: int
+        self,
+        store: Store,
+        bell: Bell,
+        clock: Clock,
+        *,
+        real_clock: Clock,
+        manual_clock: bool,
+        in_flight: int,
+        long_polls: int,
     ) -> None:
         self._store = store
         self._bell = bell
-        self._clock = clock
+        self._clock, self._real_clock = clock, real_clock
         self._manual_clock = manual_clock
         self._room = in_flight
         self._seats = long_polls
@@ -127,6 +139,8 @@ class Dispatch:
                 answer = await self._store.write(lambda tx: operation.run(tx, request))
             elif operation.kind == "read":
                 answer = await self._store.read(lambda tx: operation.run(tx, request))
+            elif operation.act is not None:
+                return await _while_there(operation.act(request), client)
             else:
                 return await self._poll(action, operation, request, client)
         finally:
@@ -160,6 +174,7 @@ class Dispatch:
     async def _wait(self, operation: Operation, request: Request, client: Client, seen: NotYet) -> dict[str, Any]:
         client.watch()
         until = seen.until  # each look names its own; the wait began with the first
+        real_until = self._real_clock.now() + until - self._clock.now()
         while True:
             place = _Place(self._bell, seen.topic)
             moved = _Place(self._bell, CLOCK) if self._manual_clock else None
@@ -171,9 +186,10 @@ class Dispatch:
                 if not isinstance(answer, NotYet):
                     return answer
                 seen = replace(answer, until=until)
-                if self._clock.now() >= until or self._bell.closed:
+                is_late = moved is not None and self._real_clock.now() >= real_until
+                if self._clock.now() >= until or is_late or self._bell.closed:
                     return seen.answer
-                used = await self._pause(seen, place, moved, client)
+                used = await self._pause(seen, place, moved, client, real_until)
             finally:
                 await place.leave(used=used)
                 if moved is not None:
@@ -181,12 +197,14 @@ class Dispatch:
             if client.gone:
                 raise ClientGone
 
-    async def _pause(self, seen: NotYet, place: _Place, moved: _Place | None, client: Client) -> bool:
+    async def _pause(
+        self, seen: NotYet, place: _Place, moved: _Place | None, client: Client, real_until: Instant
+    ) -> bool:
         """Wait for something to happen; answer whether the bell's ring will be used."""
-        timeout_s: float | None = None
+        left_ms = real_until - self._real_clock.now()
         if moved is None:
-            until = seen.until if seen.wake_at is None else min(seen.until, seen.wake_at)
-            timeout_s = max((until - self._clock.now()) / 1000, _SHORTEST_WAIT_S)
+            left_ms = (seen.until if seen.wake_at is None else min(seen.until, seen.wake_at)) - self._clock.now()
+        timeout_s = max(left_ms / 1000, _SHORTEST_WAIT_S)
         happenings: set[asyncio.Future[Any]] = {place.rung, client.watch()}
         if moved is not None:
             happenings.add(moved.rung)
@@ -203,6 +221,22 @@ class Dispatch:
         if client.gone:
             raise ClientGone
         return await self._store.write(lambda tx: operation.run(tx, request))
+
+
+async def _while_there(work: Awaitable[dict[str, Any]], client: Client) -> dict[str, Any]:
+    """Await work that is done for somebody who waits; when nobody does any more, it is cancelled."""
+    doing = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({doing, client.watch()}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise ClientGone
+        return await doing
+    finally:
+        client.forget()
+        if not doing.done():
+            doing.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await doing
 
 
 def denied(action: Action, request: Request) -> DomainError:

@@ -113,6 +113,7 @@ class _Application:
             door.store,
             door.bell,
             door.clock,
+            real_clock=door.real_clock,
             manual_clock=door.config.clock == "manual",
             in_flight=door.config.quotas.get("requests_in_flight", door.limits.in_flight),
             long_polls=door.config.quotas.get("long_polls", door.limits.long_polls),

@@ -21,6 +21,7 @@ import logging
 import platform
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 
 from tasuki.runners import facts, home
 from tasuki.runners.runner import Runner, StartFailed, StartLater
@@ -79,6 +80,17 @@ class Attendant:
         self._untold: dict[Key, Report] = {}
         self._asked: set[Key] = set()
         self._unheard = self._starved = False
+        self._stands = config.clock == "manual" and runner.fileno() >= 0
+        """Our clock is moved by hand, and what runs takes real time: how long ago something was says nothing of when it was."""
+        self._out: set[Key] = set()
+        """Attempts that the runner has, from start (or watch) to end."""
+
+    @property
+    def running(self) -> set[Key]:
+        """The attempts that run in real time, or are about to: while there are any, a clock that is moved by hand waits."""
+        if self._runner.fileno() < 0:
+            return set()
+        return self._out | {launch.key for _, launch in self._to_start}
 
     async def open(self) -> None:
         """Take over what a node before us started, and listen to the runner."""
@@ -91,6 +103,7 @@ class Attendant:
             await self._adopt()
         for key in await self._store.read(lambda tx: attending.claimed_before(tx, here)):
             self._runner.watch(key)
+            self._out.add(key)
         if here.term is not None:
             await self._clean_up()
         self._opened = True
@@ -139,7 +152,7 @@ class Attendant:
         """Note what the runner reports. What could not be noted is kept for the next round."""
         for report in self._runner.collect(self._settled):
             if report.key not in self._settled:
-                self._untold[report.key] = report
+                self._untold[report.key] = replace(report, began_ms=None, ended_ms=None) if self._stands else report
         self._settled.clear()
         if not self._untold:
             return False
@@ -148,6 +161,7 @@ class Attendant:
         self._untold.clear()
         self._settled = {one.key for one in reports if one.phase != "running"}
         self._asked -= self._settled
+        self._out -= self._settled
         return True
 
     async def _claim(self) -> bool:
@@ -174,6 +188,7 @@ class Attendant:
         """Start the first of those that are claimed, and strike it off; or leave it for the next round."""
         try:
             self._runner.start(launch)
+            self._out.add(launch.key)
         except StartLater as bad:
             log.warning("task %s waits to be started: %s", launch.key.task, bad)
             self._starved = True

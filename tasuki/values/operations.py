@@ -3,7 +3,7 @@
 The protocol is given a table `{service: {operation name: Operation}}` and knows nothing else about rooms.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -62,7 +62,7 @@ class Crowd:
     refusal: Callable[[], Exception]
 
 
-Kind: TypeAlias = Literal["read", "write", "poll"]
+Kind: TypeAlias = Literal["read", "write", "poll", "act"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,23 @@ class Operation:
 
     `run(tx, request)` is the unit; it answers the output members or raises a `DomainError`. Kind `read` gets a
     snapshot, `write` a unit, and `poll` a snapshot first: `look(tx, request)` answers `NotYet` or None; on None,
-    `run` is a write unit which may also answer `NotYet` (somebody else was faster).
+    `run` is a write unit which may also answer `NotYet` (somebody else was faster). What is no unit, for it concerns the node
+    itself, is of kind `act` (see `acting`): the door awaits `act(request)`, and cancels it when the client hangs up.
     """
 
     kind: Kind
     run: Callable[[Any, Request], dict[str, Any] | NotYet]
     look: Callable[[Any, Request], NotYet | None] | None = None
+    act: Callable[[Request], Awaitable[dict[str, Any]]] | None = None
+
+
+def acting(act: Callable[[Request], Awaitable[dict[str, Any]]]) -> Operation:
+    """Make an operation that is awaited outside units. It raises `DomainError`s as units do."""
+    return Operation("act", _no_unit, act=act)
+
+
+def _no_unit(_tx: Any, request: Request) -> dict[str, Any]:
+    raise TypeError(f"{request.operation} is no unit: its `act` is to be awaited")
 
 
 Operations: TypeAlias = Mapping[str, Operation]

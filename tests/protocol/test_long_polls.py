@@ -10,7 +10,7 @@ from tasuki.protocol.http import Limits, application
 from tasuki.runtime.bell import Bell
 from tasuki.values.config import Config
 from tasuki.values.errors import DomainError
-from tasuki.values.operations import Crowd, NotYet, Operation, Request
+from tasuki.values.operations import Crowd, NotYet, Operation, Request, acting
 from tests.protocol.knocking import PORT, Heard, Script, ScriptedStore, StillClock, knocking, make_door, turn, written
 
 URL = "http://127.0.0.1:4566/000000000000/jobs"
@@ -52,6 +52,7 @@ class House:
     bell: Bell
     clock: StillClock
     store: ScriptedStore
+    real: StillClock
     app: Callable[..., Awaitable[None]]
 
     def poll(self, receive: Any = None) -> "asyncio.Task[Heard]":
@@ -85,18 +86,19 @@ def hanging_on(gone: asyncio.Event | None = None) -> Callable[[], Awaitable[dict
 
 
 def house(*, manual: bool = False, limits: Limits | None = None, **shelf: Any) -> House:
-    clock, bell, store = StillClock(), Bell(), ScriptedStore()
+    clock, real, bell, store = StillClock(), StillClock(), Bell(), ScriptedStore()
     stock = Shelf(clock, **shelf)
     door = make_door(
         Script(),
         operations={"sqs": {"ReceiveMessage": Operation("poll", stock.run, stock.look)}},
         bell=bell,
         clock=clock,
+        real_clock=real,
         store=store,
         config=Config(data=Path(), port=PORT, clock="manual" if manual else "real"),
         limits=limits or Limits(),
     )
-    return House(stock, bell, clock, store, application(door))
+    return House(stock, bell, clock, store, real, application(door))
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:
@@ -328,5 +330,56 @@ def test_a_node_that_ends_answers_its_polls_at_once_and_those_that_still_come() 
             heard = await poll
             assert (heard.status, heard.body) == (200, b"{}")
         assert it.shelf.claims == 0
+
+    run(story)
+
+
+def test_under_a_clock_that_stands_still_a_poll_ends_after_as_much_real_time() -> None:
+    async def story() -> None:
+        it = house(manual=True, wait_ms=20_000)
+        poll = it.poll()
+        await it.until_waiting(topic="clock")
+        it.real.instant += 19_999
+        it.bell.ring("clock")  # the house's clock was moved, by next to nothing
+        await it.until_waiting(topic="clock")
+        assert not poll.done()
+        it.real.instant += 1
+        it.bell.ring("clock")
+        assert (await poll).body == b"{}"
+        assert it.clock.now() < it.shelf.until
+
+    run(story)
+
+
+def test_under_a_clock_that_stands_still_nobody_need_ring_for_a_poll_to_end() -> None:
+    async def story() -> None:
+        it = house(manual=True, wait_ms=10)
+        poll = it.poll()
+        await it.until_waiting(topic="clock")
+        it.real.instant += 10
+        assert (await poll).body == b"{}"
+
+    run(story)
+
+
+def test_an_act_is_cancelled_when_its_client_hangs_up() -> None:
+    async def story() -> None:
+        gone, began, cancelled = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def act(_request: Request) -> dict[str, Any]:
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+            return {}
+
+        app = application(make_door(Script(), operations={"sqs": {"ReceiveMessage": acting(act)}}))
+        knock = written("sqs", "ReceiveMessage", {"QueueUrl": URL})
+        asked = asyncio.ensure_future(knocking(app, knock, hanging_on(gone)))
+        await began.wait()
+        gone.set()
+        assert (await asked).status == 0
+        assert cancelled.is_set()
 
     run(story)

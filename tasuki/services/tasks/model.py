@@ -12,7 +12,7 @@ from tasuki.values.arns import build_arn
 from tasuki.values.attempts import Container, Key, Launch
 from tasuki.values.config import Config, Image
 from tasuki.values.documents import dumps, loads
-from tasuki.values.instant import Instant
+from tasuki.values.instant import Instant, to_iso
 
 DEFAULT_CLUSTER = "default"
 BASE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -156,6 +156,8 @@ def _given_by_the_house(task: Task, config: Config, key: str, secret: str) -> di
         "TASUKI_TASK_ARN": task.arn,
         "TASUKI_TASK_DEFINITION": task.definition_arn,
     }
+    if task.pulled_at is not None:
+        given["TASUKI_NOW"] = to_iso(task.pulled_at)  # house time, which need not be what the machine's clock says
     if task.origin:
         given["TASUKI_ORIGIN_ARN"] = task.origin
     return given
