@@ -18,8 +18,9 @@ def keys_of(section: str) -> set[str]:
     return set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
 
 
-def test_the_keys_of_node_and_images_are_documented() -> None:
+def test_the_keys_of_node_images_and_outbound_are_documented() -> None:
     assert keys_of("[node]") == set(config.NODE_KEYS)
+    assert keys_of("[outbound]") == set(config.OUTBOUND_KEYS)
     assert keys_of("[images.NAME]") == set(config.IMAGE_KEYS)
 
 
@@ -55,6 +56,10 @@ def test_the_example_is_taken(tmp_path: Path) -> None:
         ('[node]\nnames = ["http://one"]\n', r"node.names must be a list of hosts"),
         ("[node]\nlost_node_s = true\n", r"node.lost_node_s must be a whole number of seconds"),
         ("[node]\nstore = 7\n", r"node.store must be text like postgresql://"),
+        ("[outbound]\nallowed = []\n", r"unknown key outbound.allowed; known is allow"),
+        ('[outbound]\nallow = "10.0.0.0/8"\n', r"outbound.allow must be a list of networks and names"),
+        ('[outbound]\nallow = ["10.0.0.1/8"]\n', r'outbound.allow: "10.0.0.1/8" is neither a network'),
+        ('[outbound]\nallow = ["http://in.example"]\n', r'outbound.allow: "http://in.example" is neither'),
     ],
 )
 def test_what_nobody_knows_or_takes_is_refused_by_its_name(tmp_path: Path, text: str, said: str) -> None:

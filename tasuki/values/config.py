@@ -21,6 +21,9 @@ refused, since it decides what is executed.
     command = ["python", "solve.py"]
     venv = "engines/v1/.venv"     # optional: its bin/ comes first in PATH
     stop_signal = "SIGTERM"       # optional
+
+    [outbound]                    # where API destinations may call besides public addresses
+    allow = ["127.0.0.0/8", "10.1.0.0/16", "internal.example"]
 """
 
 import os
@@ -34,6 +37,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasuki.values.errors import ConfigError
+from tasuki.values.outbound import Outbound
 
 NODE_KEYS = ("account", "region", "memory", "names", "store", "lost_node_s")
 LOST_NODE_S, LEAST_LOST_NODE_S = 600, 30
@@ -49,6 +53,8 @@ QUOTAS = (
     "pipes",
     "requests_in_flight",
     "running_tasks",
+    "schedule_groups",
+    "schedules",
     "sqs_in_flight",
     "sqs_recreate_wait_s",
     "start_executions_burst",
@@ -59,6 +65,7 @@ QUOTAS = (
     "stopped_tasks_days",
 )
 """Every key of [quotas] that some room reads; a test holds this list, the rooms and docs/CONFIGURATION.md together."""
+OUTBOUND_KEYS = ("allow",)
 IMAGE_KEYS = ("folder", "command", "venv", "stop_signal", "environment")
 _NAME = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _MEMORY = re.compile(r"^(\d+)\s*(MiB|GiB|MB|GB|M|G)?$")
@@ -96,6 +103,8 @@ class Config:
     """Several nodes: one that is not heard of for so long is given up; its tasks have ended by themselves by then."""
     images: Mapping[str, Image] = field(default_factory=dict)
     quotas: Mapping[str, int] = field(default_factory=dict)
+    outbound: Outbound = field(default_factory=Outbound)
+    """Where API destinations may call."""
     source: Path | None = None
     """The file that was read, or None."""
 
@@ -115,12 +124,14 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
         tree = tomllib.loads(source.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as bad:
         raise ConfigError(f"{source}: {bad}") from None
-    if unknown := set(tree) - {"node", "quotas", "images"}:
+    if unknown := set(tree) - {"node", "quotas", "images", "outbound"}:
         name = min(unknown)
         kind, fix = (
             (f"table [{name}]", "") if isinstance(tree[name], dict) else (f"key {name} outside any table", _home(name))
         )
-        raise ConfigError(f"{source}: unknown {kind}; known tables are [node], [quotas], [images.NAME]{fix}")
+        raise ConfigError(
+            f"{source}: unknown {kind}; known tables are [node], [quotas], [images.NAME], [outbound]{fix}"
+        )
     node = _table(source, tree, "node")
     if extra := set(node) - set(NODE_KEYS):
         raise ConfigError(f"{source}: unknown key node.{min(extra)}; known are {', '.join(NODE_KEYS)}")
@@ -149,6 +160,7 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
         lost_node_s=_lost_node_s(source, node.get("lost_node_s", LOST_NODE_S)),
         images={name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()},
         quotas=quotas,
+        outbound=_outbound(source, _table(source, tree, "outbound")),
         source=source,
         **options,
     )
@@ -192,6 +204,22 @@ def _lost_node_s(source: Path, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < LEAST_LOST_NODE_S:
         raise ConfigError(f"{source}: node.lost_node_s must be a whole number of seconds, {LEAST_LOST_NODE_S} or more")
     return value
+
+
+def _outbound(source: Path, table: Mapping[str, Any]) -> Outbound:
+    if extra := set(table) - set(OUTBOUND_KEYS):
+        raise ConfigError(f"{source}: unknown key outbound.{min(extra)}; known is {', '.join(OUTBOUND_KEYS)}")
+    allow = table.get("allow", [])
+    if not isinstance(allow, list) or not all(isinstance(one, str) for one in allow):
+        raise ConfigError(
+            f'{source}: outbound.allow must be a list of networks and names: ["10.1.0.0/16", "internal.example"]'
+        )
+    try:
+        return Outbound.of(allow)
+    except ValueError as bad:
+        raise ConfigError(
+            f'{source}: outbound.allow: "{bad}" is neither a network (10.1.0.0/16, 10.1.2.3, fd00::/8) nor the name of a host'
+        ) from None
 
 
 def _image(source: Path, name: str, entry: Any) -> Image:

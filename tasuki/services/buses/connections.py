@@ -62,7 +62,7 @@ class Connection:
     @classmethod
     def of_row(cls, row: Row) -> "Connection":
         """Read a row of `connections`."""
-        return cls(*row[:9], loads(row[9]), *row[10:15])
+        return cls(*[*row[:9], loads(row[9]), *row[10:15]])
 
     @property
     def arn(self) -> str:
