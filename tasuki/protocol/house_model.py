@@ -8,7 +8,7 @@ from typing import Any
 
 HOUSE = "tasuki"
 
-_FILTERS = ("Trace", "MessageId", "ExecutionArn")
+_FILTERS = ("Trace", "MessageId", "ExecutionArn", "SourceArn")
 _HANDOVER = ("At", "SourceArn", "MessageId", "PipeArn", "TargetArn", "ExecutionArn", "Trace", "Outcome")
 _NODE = ("Id", "Host", "Url", "State", "Version", "JoinedAt", "SeenAt")
 _NODE_COUNTS = ("Tasks", "MemoryMiB", "ClockAheadMs")
@@ -25,6 +25,7 @@ _DELIVERY = (
     "Error",
     "Message",
 )
+_TICK = ("ScheduleArn", "State", "ScheduledTime", "FiresAt", "TargetArn")
 _COUNTERS = ("Delivered", "Duplicates", "Filtered", "Failed")
 
 
@@ -60,6 +61,13 @@ def house_model() -> dict[str, Any]:
                 "http": {"method": "POST", "requestUri": "/"},
                 "input": {"shape": "ListDeliveriesInput"},
                 "output": {"shape": "ListDeliveriesOutput"},
+                "errors": [{"shape": "ValidationException"}],
+            },
+            "ListScheduleTicks": {
+                "name": "ListScheduleTicks",
+                "http": {"method": "POST", "requestUri": "/"},
+                "input": {"shape": "ListScheduleTicksInput"},
+                "output": {"shape": "ListScheduleTicksOutput"},
                 "errors": [{"shape": "ValidationException"}],
             },
             "ListNodes": {
@@ -110,6 +118,16 @@ def house_model() -> dict[str, Any]:
                     **dict.fromkeys(("Attempts", "MaxAttempts"), count),
                 },
             },
+            "ListScheduleTicksInput": {
+                "type": "structure",
+                "members": {"ScheduleArn": text, "MaxResults": count, "NextToken": text},
+            },
+            "ListScheduleTicksOutput": {
+                "type": "structure",
+                "members": {"Ticks": {"shape": "ScheduleTicks"}, "NextToken": text},
+            },
+            "ScheduleTicks": {"type": "list", "member": {"shape": "ScheduleTick"}},
+            "ScheduleTick": {"type": "structure", "members": dict.fromkeys(_TICK, text)},
             "ListNodesInput": {"type": "structure", "members": {}},
             "ListNodesOutput": {"type": "structure", "members": {"Nodes": {"shape": "Nodes"}}},
             "Nodes": {"type": "list", "member": {"shape": "Node"}},

@@ -1,6 +1,7 @@
 """`ListHandovers`, an operation of our own (service `tasuki`): AWS has nothing like it.
 
-Input: at most one of `Trace`, `MessageId`, `ExecutionArn`; `MaxResults` (1 to 1,000, default 100), `NextToken`.
+Input: at most one of `Trace`, `MessageId`, `ExecutionArn`, `SourceArn` (of a schedule or rule: all that it posted; a pipe's
+hand-overs are found by message); `MaxResults` (1 to 1,000, default 100), `NextToken`.
 Output: `Handovers`, oldest first, each with `At`, `SourceArn`, `MessageId`, `PipeArn`, `TargetArn`, `ExecutionArn`,
 `Trace`, `Outcome` (`DELIVERED`, `DUPLICATE`, `FILTERED`, or `FAILED: reason`; empty members are left out); and
 `NextToken` if there is more.
@@ -21,7 +22,12 @@ from tasuki.values.operations import Operation, Operations, Request
 from tasuki.values.pages import BadPageToken
 
 PAGE_SIZE, MAX_PAGE_SIZE = 100, 1_000
-_LISTINGS = {"Trace": model.by_trace, "MessageId": model.by_message, "ExecutionArn": model.by_execution}
+_LISTINGS = {
+    "Trace": model.by_trace,
+    "MessageId": model.by_message,
+    "ExecutionArn": model.by_execution,
+    "SourceArn": model.by_source,
+}
 _MEMBERS = frozenset({*_LISTINGS, "MaxResults", "NextToken"})
 
 

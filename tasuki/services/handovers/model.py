@@ -48,6 +48,11 @@ def by_execution(tx: Tx, execution_arn: str, after: int, limit: int) -> list[Row
     return tx.all(queries.BY_EXECUTION, (execution_arn, after, limit))
 
 
+def by_source(tx: Tx, source: str, after: int, limit: int) -> list[Row]:
+    """Answer what became of all that a schedule or rule posted, oldest first."""
+    return tx.all(queries.BY_SOURCE, (source, after, limit))
+
+
 def everything(tx: Tx, after: int, limit: int) -> list[Row]:
     """Answer all handovers, oldest first."""
     return tx.all(queries.ALL, (after, limit))

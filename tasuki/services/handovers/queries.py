@@ -19,6 +19,9 @@ BY_MESSAGE = _PAGE + "source_id = ? AND id > ? ORDER BY id LIMIT ?"
 BY_EXECUTION = _PAGE + "target_id = ? AND target_id <> '' AND id > ? ORDER BY id LIMIT ?"
 """A page of the messages that one execution was given."""
 
+BY_SOURCE = _PAGE + "source = ? AND via = '' AND id > ? ORDER BY id LIMIT ?"
+"""A page of what a schedule or rule posted: only these have no `via`, and only these are in the index."""
+
 ALL = _PAGE + "id > ? ORDER BY id LIMIT ?"
 """A page of everything, oldest first."""
 

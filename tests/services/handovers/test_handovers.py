@@ -37,6 +37,22 @@ def listed(house: House, **given: Any) -> list[str]:
     return [entry["MessageId"] for entry in house.call("tasuki", "ListHandovers", given)["Handovers"]]
 
 
+def test_what_a_schedule_posted_is_asked_for_by_source(house: House) -> None:
+    record(house, "m1")
+
+    def unit(tx: Any) -> None:
+        for source, tick, outcome in (
+            ("arn:s", "t1", "FAILED: x"),
+            ("arn:s", "t1", "DELIVERED"),
+            ("arn:r", "e", "DELIVERED"),
+        ):
+            house.switchboard.record(tx, Handover(source, tick, "", "arn:machine", "", "Root=1", outcome))
+
+    house.unit(unit)
+    assert listed(house, SourceArn="arn:s") == ["t1", "t1"]
+    assert listed(house, SourceArn="arn:queue") == [], "a pipe's hand-overs are found by message"
+
+
 def test_asked_for_by_trace_message_and_execution(house: House) -> None:
     record(house, "m1", "m2")
     record(house, "m3", target_id="", trace="Root=2", outcome="FILTERED")
