@@ -37,6 +37,7 @@ from tasuki.services.deliveries.model import (
     why_over,
 )
 from tasuki.services.holding import held
+from tasuki.services.sdk import call_universal, is_universal
 from tasuki.services.switchboard import Caller, Delivery, Ending, Handover, Refusal, Switchboard, Target
 from tasuki.store.store import Tx
 from tasuki.store.timers import set_timer
@@ -57,6 +58,8 @@ FAULTS = (
     ValueError,
 )
 """What a slip of ours raises. The store's own exceptions are none of these: with them the whole unit ends."""
+STARTED = frozenset({"states"})
+"""Targets whose end a schedule or a rule never waits for, though a pipe may: AWS calls StartExecution, also of Express machines."""
 NOT_TRIED = Refusal("", "")
 
 
@@ -144,21 +147,23 @@ class Trying:
             trace=delivery.trace,
             origin=delivery.source,
         )
-        target = self.target_of(delivery.target)
-        if delivery.parameters.get("InvocationType") == "FIRE_AND_FORGET" or not target.waits(tx, delivery.target):
+        if is_universal(delivery.target):
+            return call_universal(self._switchboard, tx, delivery.target, tried.text, caller)
+        service, target = self._target(delivery.target)
+        if service in STARTED or not target.waits(tx, delivery.target):
             return target.deliver(tx, delivery.target, tried.text, None, caller, parameters=delivery.parameters)
         number = self._calling(tx, tried)
         caller = replace(caller, watcher=f"{NAME}:{number}:{tried.attempt}")
         target.deliver(tx, delivery.target, tried.text, None, caller, parameters=delivery.parameters)
         return None
 
-    def target_of(self, arn: str) -> Target:
-        """Answer who takes deliveries to this ARN. Raises `NoSuchService`."""
+    def _target(self, arn: str) -> tuple[str, Target]:
+        """Answer who takes deliveries to this ARN, by name. Raises `NoSuchService`."""
         parts = parse_arn(arn)
         target = self._switchboard.targets.get(parts.service) if parts is not None else None
-        if target is None:
+        if parts is None or target is None:
             raise NoSuchService(arn, sorted(self._switchboard.targets))
-        return target
+        return parts.service, target
 
     def _text(self, tx: Tx, tried: Try) -> str:
         """Answer the text of a try once more."""

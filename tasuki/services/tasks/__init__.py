@@ -18,6 +18,7 @@ attending      what the attendant does in units: claim, settle, end
 finding        by name or ARN
 polls          forgetting
 plugs          `ecs:runTask` for machines, the keys of running tasks for the door
+target         a cluster, for whoever delivers
 =============  ====================================================================================
 """
 
@@ -31,6 +32,7 @@ from tasuki.services.tasks.nodes_api import list_nodes
 from tasuki.services.tasks.plugs import RunTask, credential
 from tasuki.services.tasks.polls import SHOWN_MS, on_timer
 from tasuki.services.tasks.setting import NAME, Setting
+from tasuki.services.tasks.target import ClusterTarget
 from tasuki.values.config import Config
 from tasuki.values.instant import DAY
 
@@ -56,9 +58,10 @@ def setting_of(config: Config, switchboard: Switchboard) -> Setting:
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:
-    """Build the room, and plug in what it offers to machines and to the door."""
+    """Build the room, and plug in what it offers to machines, to the door and to whoever delivers."""
     setting = setting_of(config, switchboard)
     switchboard.integrations["ecs:runTask"] = RunTask(setting)
+    switchboard.targets["ecs"] = ClusterTarget(setting)
     switchboard.credentials.append(credential)
     switchboard.house["ListNodes"] = list_nodes(setting)
     return Room(

@@ -242,9 +242,10 @@ def test_a_call_that_is_refused_at_once_is_undone(bench: Bench) -> None:
     assert [one["State"] for one in bench.listed()] == ["CALLING"]
 
 
-def test_fire_and_forget_is_not_waited_for(bench: Bench) -> None:
+def test_an_execution_is_started_and_not_waited_for(bench: Bench) -> None:
     bench.target.waited = True
-    bench.post(parameters={"InvocationType": "FIRE_AND_FORGET"})
+    bench.house.switchboard.targets["states"] = bench.target
+    bench.post(target="arn:aws:states:us-east-1:000000000000:stateMachine:express")
     assert bench.target.callers[0].watcher is None
     assert bench.left_over() == (0, 0)
 
