@@ -12,6 +12,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"true|false|null")
+_NO_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = {"true": True, "false": False, "null": None}
@@ -64,6 +65,13 @@ class Tokens:
 
     def key(self) -> str | None:
         """Step to the next key of the object we are in, and past its colon; None at the object's end."""
+        if not self._after_value:
+            self._skip()
+            if (here := self._peek()) not in '"}\0':
+                self.now = Token("end", None, self._offset)
+                self.fail(
+                    f"Unexpected character ('{here}' (code {ord(here)})): was expecting double-quote to start field name"
+                )
         token = self.next()
         if token.kind == "}":
             return None
@@ -137,6 +145,12 @@ class Tokens:
         if self._peek() == '"' and (bad := re.search(r'\\([^"\\/bfnrtu])', self.text[start:])):
             self.now = Token("end", None, start + bad.end())
             self.fail(f"Unrecognized character escape '{bad[1]}' (code {ord(bad[1])})")
+        if found := _NO_WORD.match(self.text, start):
+            self.now = Token("end", None, found.end())
+            self.fail(
+                f"Unrecognized token '{found[0]}': was expecting (JSON String, Number, Array, Object or token 'null', "
+                "'true' or 'false')"
+            )
         return self._unexpected(
             "expected a valid value (JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
         )

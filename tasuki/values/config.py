@@ -43,6 +43,8 @@ NODE_KEYS = ("account", "region", "memory", "names", "store", "lost_node_s")
 LOST_NODE_S, LEAST_LOST_NODE_S = 600, 30
 QUOTAS = (
     "activities",
+    "event_buses",
+    "event_rules",
     "execution_bytes",
     "execution_days",
     "handover_days",

@@ -88,7 +88,7 @@ def test_place_counts_lines_and_cuts_long_sources() -> None:
         ('{"a": [{"anything-but": []}]}', "Empty arrays are not allowed"),
         ('{"a": [{"anything-but": [null]}]}', "Inside anything but list, start|null|boolean is not supported."),
         ('{"$or": [1, 2]}', "Only objects are allowed in array of $or relationship."),
-        ('{"a": [1]} x', "Unexpected character"),
+        ('{"a": [1]} x', "Unrecognized token"),
         ('{"a": [1]', "Unexpected end-of-input"),
         ('{"a": [1,]}', "Unexpected character"),
         ('{"a" [1]}', "Unexpected character"),
