@@ -34,6 +34,8 @@ from tasuki.values.instant import Instant
 from tasuki.values.operations import Operation, Principal
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+PAYLOAD = "<payload>"
+"""Stands in a target's parameters for what a delivery says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,8 @@ class Target(Protocol):
     ================  =========================================================================================
     machine           `InvocationType` (`FIRE_AND_FORGET`; else, and by default, an Express machine is waited for)
     queue             `MessageGroupId`, `MessageDeduplicationId`
-    cluster           RunTask's: `TaskDefinition`, `Count`, `LaunchType`, `Overrides`, `Group`, `Tags`, ... in PascalCase
+    cluster           RunTask's: `TaskDefinition`, `Count`, `LaunchType`, `Overrides`, `Group`, `Tags`, ... in PascalCase.
+                      `Overrides` may be `PAYLOAD`: then the payload of each try is their JSON
     bus               `DetailType`, `Source`, `Resources`, `Time` (an Instant)
     API destination   `PathParameterValues`, `HeaderParameters`, `QueryStringParameters`
     ================  =========================================================================================

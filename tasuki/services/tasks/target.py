@@ -6,14 +6,15 @@ from typing import Any
 
 from tasuki.language.integration_parameters import sdk_action
 from tasuki.services.sdk import read_either
-from tasuki.services.switchboard import NOTHING, Caller
+from tasuki.services.switchboard import NOTHING, PAYLOAD, Caller
 from tasuki.services.tasks.errors import ClusterNotFoundException, InvalidParameterException
 from tasuki.services.tasks.finding import find_cluster, find_definition
 from tasuki.services.tasks.setting import Setting
 from tasuki.services.tasks.starting import Wish, run_task
 from tasuki.store.store import Tx
 from tasuki.values.arns import Arn, parse_arn
-from tasuki.values.errors import DomainError
+from tasuki.values.documents import loads
+from tasuki.values.errors import DomainError, MalformedDocument
 from tasuki.values.sdk_shapes import Misfit
 from tasuki.values.service_checks import check
 
@@ -33,7 +34,8 @@ class TooManyTasks(DomainError):
 class ClusterTarget:
     """A cluster (switchboard `Target`). Parameters are RunTask's in PascalCase; the inner names of other APIs are taken, too.
 
-    The payload is not passed to the tasks: who sends has put of it into `Overrides` what they are to know.
+    The payload is not passed to the tasks: who sends has put of it into `Overrides` what they are to know, or says that the
+    payload is the overrides (`PAYLOAD`).
     """
 
     takes_arrays = False
@@ -47,7 +49,7 @@ class ClusterTarget:
         try:
             place = _place(arn)
             find_cluster(tx, place.account, place.region, arn)
-            given = _given(parameters)
+            given = _given(_with_payload(parameters, "{}"))
             if find_definition(tx, place.account, place.region, given["taskDefinition"]) is None:
                 return f"The task definition {given['taskDefinition']} does not exist."
         except ClusterNotFoundException:
@@ -64,7 +66,7 @@ class ClusterTarget:
         self,
         tx: Tx,
         arn: str,
-        payload: str,  # noqa: ARG002 - in the overrides, if anywhere
+        payload: str,
         name: str | None,  # noqa: ARG002 - tasks have no names
         caller: Caller,
         *,
@@ -76,7 +78,7 @@ class ClusterTarget:
         `TooManyTasks`: then there may be room later.
         """
         place = _place(arn)
-        given = {**_given(parameters), "cluster": arn}
+        given = {**_given(_with_payload(parameters, payload)), "cluster": arn}
         given.pop("clientToken", None)
         wish = Wish(
             parameters=given,
@@ -93,6 +95,16 @@ class ClusterTarget:
             why = ran.failures[0]
             raise (NoMemory if why["reason"] == NoMemory.code else TooManyTasks)(why["detail"])
         return ran.tasks[0].arn
+
+
+def _with_payload(parameters: Mapping[str, Any], payload: str) -> Mapping[str, Any]:
+    """Put the payload where it belongs. Raises `InvalidParameterException` for one that can't be overrides."""
+    if parameters.get("Overrides") != PAYLOAD:
+        return parameters
+    try:
+        return {**parameters, "Overrides": loads(payload)}
+    except MalformedDocument as bad:
+        raise InvalidParameterException(f"The overrides must be a JSON object: {bad}") from None
 
 
 def _given(parameters: Mapping[str, Any]) -> dict[str, Any]:
