@@ -198,10 +198,6 @@ class _Field:
             raise self.bad(f"{text!r} has a comma with nothing beside it")
         return items
 
-    def all(self, text: str) -> tuple[int, ...]:
-        """Read a field that is numbers only."""
-        return tuple(sorted({value for item in self.items(text) for value in self.values(item)}))
-
 
 _MINUTES = _Field("minutes", 0, 59)
 _HOURS = _Field("hours", 0, 23)
@@ -209,6 +205,12 @@ _MONTH_DAYS = _Field("day-of-month", 1, 31)
 _MONTH = _Field("month", 1, 12, _MONTHS)
 _WEEK_DAYS = _Field("day-of-week", 1, 7, _WEEK)
 _YEARS = _Field("year", FIRST_YEAR, LAST_YEAR, written=re.compile(r"[0-9]{4}"))
+
+
+@lru_cache(maxsize=1024)
+def _numbers(of: _Field, text: str) -> tuple[int, ...]:
+    """Read a field that is numbers only. Kept, as most are `*` and a handful of others."""
+    return tuple(sorted({value for item in of.items(text) for value in of.values(item)}))
 
 
 def parse_cron(body: str) -> Cron:
@@ -224,11 +226,11 @@ def parse_cron(body: str) -> Cron:
     by_number = None if month_days == "?" else _read_month_days(month_days)
     by_name = None if week_days == "?" else _read_week_days(week_days)
     cron = Cron(
-        _MINUTES.all(minutes),
-        _HOURS.all(hours),
+        _numbers(_MINUTES, minutes),
+        _numbers(_HOURS, hours),
         by_number or by_name or WeekDays(()),
-        _MONTH.all(months),
-        _YEARS.all(years),
+        _numbers(_MONTH, months),
+        _numbers(_YEARS, years),
     )
     if (by_number is None) == (by_name is None):
         many = "both are" if by_name is None else "neither is"

@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal["at", "rate", "cron"]
 
 _FORM = re.compile(r"(at|rate|cron)\((.*)\)", re.DOTALL)
 _RATE = re.compile(r"([0-9]+) ([a-z]+)")
-_AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+_AT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})")
 _UNITS = {"minute": MINUTE, "hour": HOUR, "day": DAY}
 _MOST = 2**31 - 1
 """Of a rate's number: periods stay far inside a 64-bit integer (ours; AWS names no limit)."""
@@ -127,9 +127,11 @@ def _read_rate(body: str, dialect: Dialect) -> int:
 
 
 def _read_at(body: str) -> datetime:
-    if not _AT.fullmatch(body):
+    form = _AT.fullmatch(body)
+    if form is None:
         raise BadExpression(f"at: {body!r} must be written yyyy-mm-ddThh:mm:ss, without a zone: the schedule has one")
+    year, month, day, hour, minute, second = map(int, form.groups())
     try:
-        return datetime.strptime(body, "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007 wall time
-    except ValueError:
-        raise BadExpression(f"at: {body} is not a date and time of the calendar") from None
+        return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 wall time
+    except ValueError as wrong:
+        raise BadExpression(f"at: {body} is not on the calendar or the clock: {wrong}") from None
