@@ -10,6 +10,7 @@ is the world outside, and lives on while nodes come and go.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tasuki.testing.clock import ManualClock, duration_ms
 from tasuki.values.attempts import (
@@ -29,7 +30,8 @@ class Script:
     """How a task of an image goes. `drain_ms` is what it needs after a stop; more than its stopTimeout is a SIGKILL.
 
     `forever` runs until it is stopped. `on_start` and `on_end` are called with the launch, at those instants: a task's
-    effects on the world.
+    effects on the world. The rest is for the testing kit (`acting.py`): what the run printed, how much memory it came to
+    need (more than it may have is an end by the kernel, 137), and what it does to the world before it ends.
     """
 
     duration_ms: int = 0
@@ -39,11 +41,32 @@ class Script:
     forever: bool = False
     on_start: Callable[[Launch], None] | None = None
     on_end: Callable[[Launch], None] | None = None
+    output: str = ""
+    memory_mib: int | None = None
+    effect: Callable[[Any], Any] | None = None
 
     @classmethod
-    def lasting(cls, exit_code: int = 0, **duration: float) -> "Script":
+    def lasting(
+        cls,
+        exit_code: int = 0,
+        *,
+        output: str = "",
+        memory_mib: int | None = None,
+        effect: Callable[[Any], Any] | None = None,
+        forever: bool = False,
+        drain_seconds: float = 0,
+        **duration: float,
+    ) -> "Script":
         """A script that takes `minutes=`, `hours=` ... and then exits."""
-        return cls(duration_ms(**duration), exit_code)  # type: ignore[arg-type]
+        return cls(
+            duration_ms(**duration),  # type: ignore[arg-type]
+            exit_code,
+            drain_ms=duration_ms(seconds=drain_seconds),
+            forever=forever,
+            output=output,
+            memory_mib=memory_mib,
+            effect=effect,
+        )
 
 
 @dataclass(slots=True)
