@@ -3,10 +3,12 @@
 What changes a pipe says `tx.alone()` before it writes: no round of it is under way meanwhile, on any node.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from tasuki.rules.escapes import escaped_attributes
 from tasuki.services.pipes import queries
 from tasuki.services.pipes.errors import (
     ConflictException,
@@ -15,16 +17,15 @@ from tasuki.services.pipes.errors import (
     invalid_field,
     no_such_pipe,
 )
+from tasuki.services.pipes.flows import BATCH_SIZE, Flow, compile_flow
 from tasuki.services.pipes.model import (
     MAX_TAGS,
-    Flow,
     Pipe,
     as_reason,
-    check_surroundings,
-    compile_flow,
-    missing,
 )
 from tasuki.services.pipes.naming import TAG
+from tasuki.services.pipes.surroundings import check_surroundings, missing
+from tasuki.services.pipes.target_parameters import Kind, kind_of
 from tasuki.services.switchboard import Switchboard
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Tx
@@ -33,6 +34,8 @@ from tasuki.values.arns import parse_arn
 from tasuki.values.config import Config
 from tasuki.values.operations import Operation, Operations, Request
 from tasuki.values.pages import BadPageToken
+
+log = logging.getLogger("tasuki.pipes")
 
 DEFAULT_QUOTA = 1_000
 """Pipes per account (quota "Number of pipes per account"); `[quotas] pipes` in the configuration."""
@@ -102,6 +105,7 @@ class Api:
             source=given["Source"],
             source_parameters=dict(given.get("SourceParameters") or {}),
             enrichment=_enrichment(given),
+            enrichment_parameters=_without_empty_template(given.get("EnrichmentParameters") or {}),
             target=given["Target"],
             target_parameters=_without_empty_template(given.get("TargetParameters") or {}),
             role=given["RoleArn"],
@@ -111,16 +115,20 @@ class Api:
             created=tx.now,
             modified=tx.now,
         )
-        check_surroundings(tx, self._switchboard, pipe)
+        flow = compile_flow(pipe)
+        check_surroundings(tx, self._switchboard, pipe, flow)
+        _warn_of_escapes(pipe)
         tx.alone()
-        _insert(tx, pipe, compile_flow(pipe))
+        _insert(tx, pipe, flow)
         return pipe.summary("CREATING")
 
     def update_pipe(self, tx: Tx, request: Request) -> dict[str, Any]:
         """Give a pipe a new definition, effective from its next round.
 
-        What is not given stays, but each object inside SourceParameters and TargetParameters that is given replaces the
-        old one whole: members it omits are back at their defaults. An empty InputTemplate removes the template.
+        What is not given stays, but each object inside SourceParameters, EnrichmentParameters and TargetParameters that is
+        given replaces the old one whole: members it omits are back at their defaults. An empty InputTemplate removes the
+        template, an empty Enrichment the enrichment with its parameters. A target of another kind takes none of the old
+        one's parameters, but for the template.
         """
         given = request.input
         old = _find(tx, request, given["Name"])
@@ -131,25 +139,26 @@ class Api:
             desired=desired,
             current=desired,
             reason="",
-            source_parameters={**old.source_parameters, **(given.get("SourceParameters") or {})},
+            source_parameters=_replaced(old.source_parameters, given.get("SourceParameters")),
             enrichment=_enrichment(given) if "Enrichment" in given else old.enrichment,
+            enrichment_parameters=_replaced(old.enrichment_parameters, given.get("EnrichmentParameters")),
             target=given.get("Target", old.target),
-            target_parameters=_without_empty_template(
-                {**old.target_parameters, **(given.get("TargetParameters") or {})}
-            ),
+            target_parameters=_replaced(old.target_parameters, given.get("TargetParameters")),
             role=given["RoleArn"],
             log_configuration=given.get("LogConfiguration", old.log_configuration),
             kms_key=given.get("KmsKeyIdentifier", old.kms_key),
             modified=tx.now,
         )
-        check_surroundings(tx, self._switchboard, pipe)
-        flow = compile_flow(pipe, "SourceParameters.SqsQueueParameters.BatchSize")
+        pipe = _without_what_no_longer_fits(old, pipe, given)
+        flow = compile_flow(pipe, BATCH_SIZE)
+        check_surroundings(tx, self._switchboard, pipe, flow)
+        _warn_of_escapes(pipe)
         tx.alone()
         _update(tx, pipe, flow)
         return pipe.summary("UPDATING")
 
     def delete_pipe(self, tx: Tx, request: Request) -> dict[str, Any]:
-        """Delete a pipe. Between rounds it holds no message, so none is lost."""
+        """Delete a pipe. Batches that are on their way end as they began."""
         pipe = _find(tx, request, request.input["Name"])
         tx.alone()
         tx.run(queries.DELETE, (pipe.id,))
@@ -161,15 +170,15 @@ class Api:
         pipe = _find(tx, request, request.input["Name"])
         if pipe.current == "RUNNING":
             return pipe.summary()
-        problem = missing(tx, self._switchboard, pipe.source, pipe.target, pipe.target_parameters)
+        problem = missing(tx, self._switchboard, compile_flow(pipe))
         reason = "" if problem is None else as_reason(f"{problem[0]}: {problem[1]}")
         _set_state(tx, pipe, "RUNNING", "RUNNING" if problem is None else "START_FAILED", reason)
         return replace(pipe, desired="RUNNING", modified=tx.now).summary("STARTING")
 
     def stop_pipe(self, tx: Tx, request: Request) -> dict[str, Any]:
-        """Stop a pipe. Between rounds it holds no message, so there is nothing to drain. A stopped one stays stopped."""
+        """Stop a pipe: it takes nothing more, and batches that are on their way end as they began. A stopped one stays stopped."""
         pipe = _find(tx, request, request.input["Name"])
-        if pipe.current == "STOPPED" and pipe.desired == "STOPPED":
+        if pipe.current in {"STOPPED", "STOPPING"} and pipe.desired == "STOPPED":
             return pipe.summary()
         _set_state(tx, pipe, "STOPPED", "STOPPED", "")
         return replace(pipe, desired="STOPPED", modified=tx.now).summary("STOPPING")
@@ -258,6 +267,7 @@ def _insert(tx: Tx, pipe: Pipe, flow: Flow) -> None:
             pipe.source,
             documents.dumps(pipe.source_parameters),
             pipe.enrichment,
+            documents.dumps(pipe.enrichment_parameters),
             pipe.target,
             documents.dumps(pipe.target_parameters),
             pipe.role,
@@ -283,6 +293,7 @@ def _update(tx: Tx, pipe: Pipe, flow: Flow) -> None:
             pipe.current,
             documents.dumps(pipe.source_parameters),
             pipe.enrichment,
+            documents.dumps(pipe.enrichment_parameters),
             pipe.target,
             documents.dumps(pipe.target_parameters),
             pipe.role,
@@ -322,6 +333,45 @@ def _text(value: dict[str, Any] | None) -> str | None:
 def _enrichment(given: Any) -> str:
     enrichment: str = given.get("Enrichment") or ""
     return enrichment
+
+
+def _replaced(old: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
+    return _without_empty_template({**old, **(given or {})})
+
+
+def _without_what_no_longer_fits(old: Pipe, pipe: Pipe, given: Any) -> Pipe:
+    """Drop the parameters that only the old enrichment or target took, unless they are given again."""
+    enrichment, target = pipe.enrichment_parameters, pipe.target_parameters
+    if not pipe.enrichment:
+        enrichment = {}
+    elif _kind(pipe.enrichment) != _kind(old.enrichment):
+        enrichment = _kept(enrichment, given.get("EnrichmentParameters"))
+    if _kind(pipe.target) != _kind(old.target):
+        target = _kept(target, given.get("TargetParameters"))
+    return replace(pipe, enrichment_parameters=enrichment, target_parameters=target)
+
+
+def _kept(parameters: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name == "InputTemplate" or name in (given or {})}
+
+
+def _kind(text: str) -> Kind | None:
+    arn = parse_arn(text)
+    return kind_of(arn.service, arn.resource) if arn is not None else None
+
+
+def _warn_of_escapes(pipe: Pipe) -> None:
+    for field, parameters in (
+        ("EnrichmentParameters", pipe.enrichment_parameters),
+        ("TargetParameters", pipe.target_parameters),
+    ):
+        for variable in escaped_attributes(parameters.get("InputTemplate") or ""):
+            log.warning(
+                "pipe %s: %s.InputTemplate holds %s with its brackets escaped (\\u003c), which stays as it is; write it unescaped",
+                pipe.name,
+                field,
+                variable,
+            )
 
 
 def _without_empty_template(parameters: dict[str, Any]) -> dict[str, Any]:

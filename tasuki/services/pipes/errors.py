@@ -44,3 +44,15 @@ def invalid_field(name: str, message: str) -> ValidationException:
 def no_such_pipe(name: str) -> NotFoundException:
     """Answer the error for a name (or ARN) that no pipe has."""
     return NotFoundException(f"Pipe {name} does not exist.")
+
+
+class UnresolvedParameter(DomainError):
+    """A dynamic parameter that finds nothing in an event. Never leaves the house: it is why a delivery failed."""
+
+    code = "UnresolvedParameter"
+
+
+class BadAnswer(DomainError):
+    """An enrichment's answer that can't be handed on. Never leaves the house: it is why a batch failed."""
+
+    code = "BadAnswer"

@@ -1,24 +1,25 @@
-"""The pipes' rounds: one unit takes messages from a queue and hands them to a machine.
+"""The pipes' rounds: one unit takes messages from a queue and hands them on.
 
-Theory of operation. Receive, filter, transform, start, delete and record are ONE unit: either all of it is there
+Theory of operation. Receive, filter, transform, deliver, delete and record are ONE unit: either all of it is there
 after a crash or none, so a message is handed over exactly once, and between units a pipe holds no message: stopping,
 changing or deleting it, or the node's end, need no drain and no recovery::
 
     look ─► whose turn is it, and is there something (or is a window over)?
-    run  ─► receive (counts as a receive) ─► batches ─► filter ─► template ─► arrays ─► start ─► delete, record
+    run  ─► receive (counts as a receive) ─► batches ─► filter ─► template ─► deliver ─► delete, record
+
+A machine is given arrays of events, everybody else one event at a time, each of which may fail by itself. What an enrichment or
+a target is waited for settles its batch when it has ended: calls.py. Until then the messages stay hidden.
 
 One round serves one pipe, the one that was served longest ago among those with work, with about `RECORDS` messages. It
 holds the flow's row first, and then what it takes: so a pipe has one round at a time, and several nodes serve several pipes.
 
-When the target refuses a batch, the messages of that batch are *left as received*: their receive count stands, they
+When the target refuses a delivery, the messages of it are *left as received*: their receive count stands, they
 are invisible for the queue's visibility timeout as for any consumer that failed, and after maxReceiveCount the queue
 itself moves them to its dead-letter queue. Nothing is lost, nothing spins: a round without any delivery makes the pipe
 wait before its next one, twice as long each time up to `LONGEST_BACKOFF_MS`, and then try a single batch. DescribePipe
 shows the last failure as StateReason until the next delivery.
 
-A target that is waited for (REQUEST_RESPONSE to an Express machine) settles its batch when it has ended: calls.py.
-
-When the source or the target is *gone*, the pipe stops before it receives, with a StateReason, as AWS's do.
+When the source, the enrichment or the target is *gone*, the pipe stops before it receives, with a StateReason, as AWS's do.
 
 An execution's input is at most 262,144 bytes: a batch whose array would be larger is closed earlier and goes on in a
 second execution. (AWS fails such a batch again and again until it is in the dead-letter queue.) Only a single record that
@@ -27,17 +28,20 @@ is too large by itself fails.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from tasuki.services.pipes import queries
-from tasuki.services.pipes.calls import is_busy, note_call, watcher_of
-from tasuki.services.pipes.model import Flow, Pipe, as_reason, compile_flow, missing
+from tasuki.services.pipes.calls import HOLD_MS as CALL_MS
+from tasuki.services.pipes.calls import Called, Start, begin_call, is_busy, watcher_of
+from tasuki.services.pipes.flows import Flow, Flows
+from tasuki.services.pipes.handing import Wish, arrays, as_text, encoded, hand_over
+from tasuki.services.pipes.model import Pipe, as_reason
 from tasuki.services.pipes.records import Passenger
+from tasuki.services.pipes.surroundings import missing
 from tasuki.services.room import Poll
-from tasuki.services.switchboard import Caller, Handover, Source, Switchboard
+from tasuki.services.switchboard import Handover, Source, Switchboard
 from tasuki.store.store import Tx
-from tasuki.values import documents
 from tasuki.values.arns import parse_arn
 from tasuki.values.errors import DomainError, MalformedDocument, StoreError
 from tasuki.values.instant import MINUTE, SECOND, Instant, to_iso
@@ -48,8 +52,6 @@ RECORDS = 50
 """Messages per round, unless one batch is larger."""
 MAX_BATCH_BYTES = 6 * 1024 * 1024
 """A batch closes at this payload (user guide, "Amazon EventBridge Pipes batching and concurrency")."""
-MAX_INPUT_BYTES = 262_144
-"""The largest input of an execution (Step Functions quotas)."""
 FIRST_BACKOFF_MS, LONGEST_BACKOFF_MS = SECOND, 5 * MINUTE
 BARREN_PAUSE_MS = SECOND
 """The pause after a round in which the queue gave nothing of so much that it must be clearing away dead ones."""
@@ -67,8 +69,8 @@ NOTED = "pipes"
 """Where a unit notes the turn that it serves."""
 GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
 """Refusals after which there is nothing to try again."""
-CACHED = 2_000
-"""Compiled pipes kept in memory, by revision."""
+HELD = 2_000
+"""Broken pipes that are remembered at most."""
 
 
 Sights: TypeAlias = Mapping[str, Instant | None]
@@ -97,6 +99,8 @@ class Round:
 
     receipts: list[str] = field(default_factory=list)
     """What is deleted at the end: handed over or filtered out."""
+    left: list[str] = field(default_factory=list)
+    """What is left as received."""
     delivered: int = 0
     duplicates: int = 0
     filtered: int = 0
@@ -107,16 +111,16 @@ class Round:
     barren_ms: int = 0
     """How long to pause since the queue showed messages and gave none."""
     problem: str = ""
-    gone: str = ""
-    """Why the target takes nothing any more."""
+    gone: tuple[str, str] | None = None
+    """Who takes nothing any more, and why."""
 
 
 class Pump:
     """All pipes' rounds."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
+    def __init__(self, switchboard: Switchboard, flows: Flows) -> None:
         self._switchboard = switchboard
-        self._flows: dict[str, Flow] = {}
+        self._flows = flows
         self._held: dict[str, Instant] = {}
         """Pipes whose round broke (a fault of ours, undone whole): the others' turn comes before theirs again."""
 
@@ -160,6 +164,8 @@ class Pump:
         turn: Turn | None = notes.get(NOTED)
         if turn is None or isinstance(why, StoreError):
             return False
+        if len(self._held) >= HELD:
+            self._held.clear()
         self._held[turn.revision] = now + HOLD_MS
         log.error("the round of pipe %s broke; tried again in %s s", turn.pipe, HOLD_MS // SECOND, exc_info=why)
         return True
@@ -226,7 +232,7 @@ class Pump:
     def _serve(self, tx: Tx, turn: Turn, count: int) -> None:
         flow = self._flow(tx, turn)
         assert flow is not None, "who is held has a pipe"
-        problem = missing(tx, self._switchboard, flow.source, flow.target, flow.target_parameters)
+        problem = missing(tx, self._switchboard, flow)
         if problem is not None:
             self._stop(tx, turn, problem)
             return
@@ -239,7 +245,8 @@ class Pump:
         done = Round()
         source = self._source(turn.source)
         try:
-            messages = source.receive(tx, flow.source, self._limit(turn, flow, count), MAX_BATCH_BYTES)
+            limit = self._limit(turn, flow, count)
+            messages = source.receive(tx, flow.source, limit, MAX_BATCH_BYTES, CALL_MS if flow.waits else 0)
         except DomainError as bad:
             done.problem = f"{bad.code}: {bad.message}"
             self._settle(tx, turn, done)
@@ -249,29 +256,23 @@ class Pump:
             self._pass_on(tx, flow, passengers[start : start + flow.batch_size], done)
         if done.receipts:
             source.delete(tx, flow.source, done.receipts)
+        if done.left and flow.waits:
+            source.leave(tx, flow.source, done.left, tx.now)
         self._switchboard.record_all(tx, done.handovers)
         if not messages and (left := source.count(tx, flow.source)) >= count:
             done.barren_ms = BARREN_PAUSE_MS if left >= MANY else OTHERS_MS
         self._settle(tx, turn, done)
         if done.gone:
-            self._stop(tx, turn, ("Target", done.gone))
+            self._stop(tx, turn, done.gone)
 
     def _flow(self, tx: Tx, turn: Turn) -> Flow | None:
-        """Answer the compiled pipe; None when it was deleted since the turn was seen (a look is no snapshot everywhere).
+        """Answer the compiled pipe; None when it was deleted since the turn was seen (a look is no snapshot everywhere)."""
 
-        A revision is never used twice, so what was compiled for one stays right: also when the unit that did is undone, and
-        when a look that saw the revision finds the definition after it, since from then on nobody sees that revision.
-        """
-        flow = self._flows.get(turn.revision)
-        if flow is None:
+        def find() -> Pipe | None:
             row = tx.one(queries.BY_ID, (turn.pipe,))
-            if row is None:
-                return None
-            if len(self._flows) >= CACHED:
-                self._flows.clear()
-                self._held.clear()
-            flow = self._flows[turn.revision] = compile_flow(Pipe.of_row(row))
-        return flow
+            return Pipe.of_row(row) if row is not None else None
+
+        return self._flows.get(turn.revision, find)
 
     def _limit(self, turn: Turn, flow: Flow, count: int) -> int:
         """Answer how many messages to take: whole batches, one after a failure or from an ordered queue."""
@@ -312,14 +313,16 @@ class Pump:
     # -- a batch --------------------------------------------------------------------------------------------
 
     def _pass_on(self, tx: Tx, flow: Flow, batch: list[Passenger], done: Round) -> None:
-        """Filter a batch, reshape it, and start an execution with what is left."""
+        """Filter a batch, reshape it, and hand over what is left."""
+        stage = flow.first
+        target = self._switchboard.targets[stage.service]
         kept: list[Passenger] = []
         texts: list[bytes] = []
-        ingested = to_iso(tx.now) if flow.render is not None else ""
+        ingested = to_iso(tx.now) if stage.render is not None else ""
         for passenger in batch:
             try:
                 if flow.passes is None or flow.passes(passenger.event):
-                    texts.append(_encoded(flow, passenger, ingested))
+                    texts.append(encoded(stage, passenger, ingested))
                     kept.append(passenger)
                     continue
             except (MalformedDocument, RecursionError) as bad:
@@ -328,70 +331,58 @@ class Pump:
             done.filtered += 1
             done.receipts.append(passenger.receipt)
             _note(flow, passenger, "", "FILTERED", done)
-        for part, payload in _arrays(kept, texts):
-            self._deliver(tx, flow, part, payload, done)
+        if target.takes_arrays:
+            for part, payload in arrays(kept, texts):
+                self._deliver(tx, flow, part, payload, done)
+            return
+        for passenger, text in zip(kept, texts, strict=True):
+            self._deliver(tx, flow, [passenger], as_text(text) if target.takes_text else text.decode(), done)
 
-    def _fail(self, flow: Flow, part: list[Passenger], problem: str, done: Round) -> None:
+    def _fail(self, flow: Flow, part: Sequence[Passenger], problem: str, done: Round) -> None:
         """Leave messages as received: they come back, or go to the queue's dead-letter queue."""
         done.problem = problem
         done.failed += len(part)
         for passenger in part:
+            done.left.append(passenger.receipt)
             _note(flow, passenger, "", f"FAILED: {problem}", done)
 
-    def _deliver(self, tx: Tx, flow: Flow, part: list[Passenger], payload: str, done: Round) -> None:
-        first = part[0]
-        caller = Caller(
-            account=flow.account,
-            region=flow.region,
-            idempotency=f"{flow.arn}#{first.receipt}",
-            trace=first.message.trace,
-            origin=flow.arn,
-        )
+    def _deliver(self, tx: Tx, flow: Flow, part: Sequence[Passenger], payload: str, done: Round) -> None:
+        first, stage = part[0], flow.first
         name = flow.name(first) if flow.name is not None else None
-        call = tx.chance.uuid() if flow.waits else ""
-        if call:
-            caller = replace(caller, watcher=watcher_of(call))
+        call = tx.chance.uuid() if stage.waits else ""
+        is_last = stage is flow.target
+        wish = Wish(
+            seen=first,
+            payload=payload,
+            idempotency=f"{flow.arn}#{first.receipt}" if is_last else f"{flow.arn}#{first.receipt}#enrichment",
+            trace=first.message.trace,
+            name=name if is_last else None,
+            watcher=watcher_of(call) if call else None,
+        )
         try:
-            execution = self._switchboard.targets[flow.target_service].deliver(tx, flow.target, payload, name, caller)
+            given = hand_over(tx, self._switchboard, flow, stage, wish)
         except DomainError as bad:
             self._fail(flow, part, f"{bad.code}: {bad.message}", done)
             if bad.code in GONE:
-                done.gone = done.problem
+                done.gone = stage.field, done.problem
             return
         if call:
-            note_call(tx, flow, call, execution, part)
+            called = [Called(one.message.id, one.receipt, one.message.trace) for one in part]
+            begin_call(tx, flow, stage, Start(call, given, called, name, tx.now))
             return
         outcome = "DELIVERED"
-        if name is not None and (execution in done.started or self._switchboard.handed_over(tx, execution)):
+        if name is not None and (given in done.started or self._switchboard.handed_over(tx, given)):
             outcome = "DUPLICATE"
             done.duplicates += len(part)
         else:
             done.delivered += len(part)
         if name is not None:
-            done.started.add(execution)
+            done.started.add(given)
         for passenger in part:
             done.receipts.append(passenger.receipt)
-            _note(flow, passenger, execution, outcome, done)
+            _note(flow, passenger, given, outcome, done)
 
 
-def _note(flow: Flow, passenger: Passenger, execution: str, outcome: str, done: Round) -> None:
+def _note(flow: Flow, passenger: Passenger, given: str, outcome: str, done: Round) -> None:
     message = passenger.message
-    done.handovers.append(Handover(flow.source, message.id, flow.arn, flow.target, execution, message.trace, outcome))
-
-
-def _arrays(kept: list[Passenger], texts: list[bytes]) -> Iterator[tuple[list[Passenger], str]]:
-    """Split what a batch keeps into JSON arrays that an execution takes, in order."""
-    start, size = 0, 2
-    for end, text in enumerate(texts):
-        if end > start and size + len(text) > MAX_INPUT_BYTES:
-            yield kept[start:end], (b"[" + b",".join(texts[start:end]) + b"]").decode()
-            start, size = end, 2
-        size += len(text) + 1
-    if kept:
-        yield kept[start:], (b"[" + b",".join(texts[start:]) + b"]").decode()
-
-
-def _encoded(flow: Flow, passenger: Passenger, ingested: str) -> bytes:
-    if flow.render is None:
-        return documents.dumpb(passenger.record)
-    return flow.render(passenger, ingested).encode("utf-8")
+    done.handovers.append(Handover(flow.source, message.id, flow.arn, flow.first.arn, given, message.trace, outcome))

@@ -1,9 +1,9 @@
 """The SQL of the pipes room."""
 
 INSERT = """
-INSERT INTO pipes (account, region, name, description, desired, current, source, source_parameters, enrichment, target,
-    target_parameters, role, log_configuration, kms_key, tags, created, modified)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+INSERT INTO pipes (account, region, name, description, desired, current, source, source_parameters, enrichment,
+    enrichment_parameters, target, target_parameters, role, log_configuration, kms_key, tags, created, modified)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
 """
 """Create a pipe."""
 
@@ -13,8 +13,12 @@ VALUES (?, ?, ?, ?, ?, ?, (SELECT coalesce(max(served), 0) FROM pipe_flows WHERE
 """
 """Create the flow of a pipe; its first turn comes after everybody's who waits."""
 
-_COLUMNS = """p.id, p.account, p.region, p.name, p.description, p.desired, p.current, f.reason, p.source, p.source_parameters,
-    p.enrichment, p.target, p.target_parameters, p.role, p.log_configuration, p.kms_key, p.tags, p.created, p.modified"""
+_CURRENT = """CASE WHEN p.current = 'STOPPED' AND EXISTS (SELECT 1 FROM pipe_calls c WHERE c.pipe = p.id)
+    THEN 'STOPPING' ELSE p.current END"""
+
+_COLUMNS = f"""p.id, p.account, p.region, p.name, p.description, p.desired, {_CURRENT}, f.reason, p.source, p.source_parameters,
+    p.enrichment, p.enrichment_parameters, p.target, p.target_parameters, p.role, p.log_configuration, p.kms_key, p.tags,
+    p.created, p.modified"""
 
 BY_NAME = f"""
 SELECT {_COLUMNS} FROM pipes p JOIN pipe_flows f ON f.pipe = p.id WHERE p.account = ? AND p.region = ? AND p.name = ?
@@ -30,15 +34,15 @@ COUNT = "SELECT count(*) FROM pipes WHERE account = ? AND region = ?"
 PAGE = f"""
 SELECT {_COLUMNS} FROM pipes p JOIN pipe_flows f ON f.pipe = p.id
 WHERE p.account = ? AND p.region = ? AND p.name > ?
-  AND (? = '' OR p.desired = ?) AND (? = '' OR p.current = ?)
+  AND (? = '' OR p.desired = ?) AND (? = '' OR {_CURRENT} = ?)
   AND substr(p.name, 1, length(?)) = ? AND substr(p.source, 1, length(?)) = ? AND substr(p.target, 1, length(?)) = ?
 ORDER BY p.name LIMIT ?
 """  # noqa: S608 - our own column list
 """A page of ListPipes, by name."""
 
 UPDATE = """
-UPDATE pipes SET description = ?, desired = ?, current = ?, source_parameters = ?, enrichment = ?, target = ?,
-    target_parameters = ?, role = ?, log_configuration = ?, kms_key = ?, modified = ? WHERE id = ?
+UPDATE pipes SET description = ?, desired = ?, current = ?, source_parameters = ?, enrichment = ?,
+    enrichment_parameters = ?, target = ?, target_parameters = ?, role = ?, log_configuration = ?, kms_key = ?, modified = ? WHERE id = ?
 """
 """Give a pipe a new definition."""
 
@@ -89,11 +93,24 @@ UPDATE pipe_flows SET window_from = NULL, retry_at = ?, failures = ?, reason = ?
 """
 """Close a round: what became of its messages, when to go on, and the back of the line."""
 
-ADD_CALL = "INSERT INTO pipe_calls (id, pipe, via, source, target, execution, called) VALUES (?, ?, ?, ?, ?, ?, ?)"
-"""A delivery that is waited for."""
+ADD_CALL = """
+INSERT INTO pipe_calls (id, pipe, via, source, target, execution, called, stage, began, name, revision, definition)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+"""A batch that is waited for."""
 
-CALL = "SELECT pipe, via, source, target, execution, called FROM pipe_calls WHERE id = ?"
+CALL = """
+SELECT pipe, via, source, target, execution, called, stage, began, name, revision, definition, answer FROM pipe_calls
+WHERE id = ?
+"""
 """What was handed over in a call."""
+
+KEEP_ANSWER = "UPDATE pipe_calls SET answer = ? WHERE id = ? AND answer IS NULL"
+"""An enrichment has answered: what is to be handed on."""
+
+HOLD_CALLER = "SELECT 1 FROM pipe_flows WHERE pipe = (SELECT pipe FROM pipe_calls WHERE id = ?) FOR UPDATE"
+HOLD_CALL = "SELECT 1 FROM pipe_calls WHERE id = ? FOR UPDATE"
+"""A call is taken in hand: its flow first, if its pipe is still there, as everybody does who settles or serves one."""
 
 CALLS = "SELECT count(*) FROM pipe_calls WHERE pipe = ?"
 """How many calls of a pipe are open."""
@@ -105,8 +122,8 @@ FAILURES = "SELECT failures FROM pipe_flows WHERE pipe = ? /*pg FOR UPDATE */"
 """How many times in a row a flow delivered nothing; held first, as a round holds it before it takes messages."""
 
 SETTLE_CALL = """
-UPDATE pipe_flows SET retry_at = CASE WHEN retry_at > ? THEN retry_at ELSE ? END, failures = ?, reason = ?, delivered = delivered + ?, failed = failed + ?
-WHERE pipe = ?
+UPDATE pipe_flows SET retry_at = CASE WHEN retry_at > ? THEN retry_at ELSE ? END, failures = ?, reason = ?, delivered = delivered + ?,
+    duplicates = duplicates + ?, filtered = filtered + ?, failed = failed + ? WHERE pipe = ?
 """
 """Close a call."""
 

@@ -1,6 +1,6 @@
-"""A message on its way through a pipe: the record, and the event that filters and templates see. Pure."""
+"""A message on its way through a pipe: the record, and the event that filters, templates and parameters see. Pure."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from tasuki.services.switchboard import Received
 from tasuki.values import documents
@@ -20,6 +20,18 @@ def parsed_body(record: dict[str, Any]) -> Any:
         except MalformedDocument:
             return body
     return body
+
+
+class Sighted(Protocol):
+    """What templates and parameters look at."""
+
+    @property
+    def record(self) -> Any:
+        """What is handed on where no template reshapes it."""
+
+    @property
+    def event(self) -> Any:
+        """The same with its body parsed: what paths lead into."""
 
 
 class Passenger:
@@ -48,3 +60,17 @@ class Passenger:
         """The receipt handle by which it is deleted."""
         receipt: str = self.message.record["receiptHandle"]
         return receipt
+
+
+class Enriched:
+    """One event of an enrichment's answer.
+
+    A record that it passed through is still a message, whose body is looked into; whatever else it made is taken as it is.
+    """
+
+    __slots__ = ("event", "record")
+
+    def __init__(self, value: Any) -> None:
+        self.record: Any = value
+        is_message = isinstance(value, dict) and value.get("eventSource") == "aws:sqs"
+        self.event: Any = {**value, "body": parsed_body(value)} if is_message else value

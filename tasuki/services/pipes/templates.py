@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 
 from tasuki.rules.paths import compile_path
 from tasuki.rules.templates import BadTemplate, Template
-from tasuki.services.pipes.records import Passenger
+from tasuki.services.pipes.records import Sighted
 
-Renderer: TypeAlias = Callable[[Passenger, str], str]
-"""Takes a passenger and the ingestion time (ISO 8601), answers JSON text."""
-_Context: TypeAlias = tuple[Passenger, str]
+Renderer: TypeAlias = Callable[[Sighted, str], str]
+"""Takes a passenger, or what an enrichment made, and the ingestion time (ISO 8601), answers JSON text."""
+_Context: TypeAlias = tuple[Sighted, str]
 
 MAX_TEMPLATE_LENGTH = 8_192
 CONSTANTS = ("pipe-arn", "pipe-name", "source-arn", "enrichment-arn", "target-arn")
@@ -30,7 +30,7 @@ _PLACE = re.compile(r"<(\$[^<>]*|aws\.pipes\.[^<>]*)>")
 def compile_template(template: str, constants: Mapping[str, str]) -> Renderer:
     """Compile a template; `constants` are the values of `CONSTANTS`. Raises `BadTemplate`."""
     compiled: Template[_Context] = Template(template, _PLACE, lambda text: _place(text, constants), _as_sent)
-    return lambda passenger, ingested: compiled.render((passenger, ingested))
+    return lambda seen, ingested: compiled.render((seen, ingested))
 
 
 def _place(text: str, constants: Mapping[str, str]) -> Callable[[_Context], Any]:
@@ -56,8 +56,8 @@ def _place(text: str, constants: Mapping[str, str]) -> Callable[[_Context], Any]
 
 def _as_sent(value: Any, context: _Context) -> str | None:
     """Answer a JSON body inside a string as it was sent."""
-    passenger = context[0]
-    if isinstance(value, dict | list) and value is passenger.event.get("body"):
-        body: str = passenger.record["body"]
-        return body
+    seen = context[0]
+    if isinstance(value, dict | list) and isinstance(seen.event, dict) and value is seen.event.get("body"):
+        body = seen.record["body"]
+        return body if isinstance(body, str) else None
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasuki.services import handovers, pipes
 from tasuki.services.room import Room
@@ -50,7 +50,7 @@ class StubQueue:
         assert row is not None
         return int(row[0])
 
-    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int) -> list[Received]:
+    def receive(self, tx: Tx, arn: str, limit: int, max_bytes: int, hold_ms: int = 0) -> list[Received]:
         taken: list[Received] = []
         size = 0
         for id_, body, count in tx.all(
@@ -67,7 +67,7 @@ class StubQueue:
                 break
             tx.run(
                 "UPDATE stub_messages SET receives = receives + 1, visible_at = ? WHERE id = ?",
-                (tx.now + self.visibility_ms, id_),
+                (tx.now + max(self.visibility_ms, hold_ms), id_),
             )
             record = {
                 "messageId": id_,
@@ -89,6 +89,9 @@ class StubQueue:
     def release(self, tx: Tx, _arn: str, receipts: Sequence[str], delay_ms: int) -> None:
         for receipt in receipts:
             tx.run("UPDATE stub_messages SET visible_at = ? WHERE id = ?", (tx.now + delay_ms, receipt.split("#")[0]))
+
+    def leave(self, tx: Tx, arn: str, receipts: Sequence[str], received: Instant) -> None:
+        self.release(tx, arn, receipts, max(0, received + self.visibility_ms - tx.now))
 
 
 class StubMachine:
@@ -129,6 +132,66 @@ class StubMachine:
             (execution, payload, caller.trace),
         )
         return execution
+
+
+class Given(NamedTuple):
+    arn: str
+    payload: str
+    parameters: dict[str, Any]
+    trace: str
+    watcher: str | None
+
+
+class StubTarget:
+    """Whatever takes one event at a time: it writes down what it is given, and refuses when told to, after it has written."""
+
+    takes_arrays = False
+
+    def __init__(self, table: str, *, takes_text: bool = False) -> None:
+        self.takes_text = takes_text
+        self._table = table
+        self.gone: str | None = None
+        self.checked: list[dict[str, Any]] = []
+        self.refuse: Callable[[str], DomainError | None] = lambda _payload: None
+
+    def check(self, _tx: Tx, _arn: str, parameters: dict[str, Any]) -> str | None:
+        self.checked.append(parameters)
+        return self.gone
+
+    def waits(self, _tx: Tx, arn: str) -> bool | None:
+        return "api-destination" in arn
+
+    def deliver(
+        self,
+        tx: Tx,
+        arn: str,
+        payload: str,
+        name: str | None,  # noqa: ARG002
+        caller: Caller,
+        *,
+        parameters: Mapping[str, Any] = NOTHING,
+    ) -> str:
+        key = tx.chance.uuid()
+        tx.run(
+            f"INSERT INTO {self._table} VALUES (?, ?, ?, ?, ?, ?, (SELECT count(*) FROM {self._table}))",
+            (key, arn, payload, documents.dumps(dict(parameters)), caller.trace, caller.watcher),
+        )
+        refusal = self.refuse(payload)
+        if refusal is not None:
+            raise refusal
+        return key
+
+    def table(self, tx: Tx) -> None:
+        tx.run(
+            f"CREATE TABLE {self._table} (id TEXT, arn TEXT, payload TEXT, parameters TEXT, trace TEXT, watcher TEXT, "
+            "place BIGINT)"
+        )
+
+    def given(self, house: House) -> list[Given]:
+        rows = house.unit(
+            lambda tx: tx.all(f"SELECT arn, payload, parameters, trace, watcher FROM {self._table} ORDER BY place")
+        )
+        return [Given(row[0], row[1], documents.loads(row[2]), row[3], row[4]) for row in rows]
 
 
 class Bench:

@@ -144,11 +144,15 @@ def test_no_such_arn(bench: Bench, arn: str) -> None:
     [
         # PF-39: what can't work is refused, with what is offered
         ({"Source": "arn:aws:kinesis:us-east-1:000000000000:stream/s"}, "Source", "it offers sqs"),
-        ({"Target": "arn:aws:lambda:us-east-1:000000000000:function:f"}, "Target", "it offers states"),
+        ({"Target": "arn:aws:lambda:us-east-1:000000000000:function:f"}, "Target", "no target that this Tasuki offers"),
         ({"Source": "smk://host:9092"}, "Source", "not an ARN"),
         ({"Source": QUEUE + "-absent"}, "Source", "does not exist"),
         ({"Target": MACHINE + "-absent"}, "Target", "does not exist"),
-        ({"Enrichment": "arn:aws:lambda:us-east-1:000000000000:function:f"}, "Enrichment", "no enrichment"),
+        (
+            {"Enrichment": "arn:aws:lambda:us-east-1:000000000000:function:f"},
+            "Enrichment",
+            "no enrichment that this Tasuki offers",
+        ),
         (
             {"SourceParameters": {"KinesisStreamParameters": {"StartingPosition": "LATEST"}}},
             "SourceParameters.KinesisStreamParameters",

@@ -16,7 +16,8 @@ from tasuki.values.errors import DomainError
 ROLE = "arn:aws:iam::000000000000:role/any"
 SUCCEED = {"Type": "Succeed"}
 WAIT = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 10, "Next": "S"}, "S": SUCCEED}}
-FAIL = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E", "Cause": "C"}}}
+FAILS = {"Type": "Fail", "Error": "E", "Cause": "C"}
+FAIL = {"StartAt": "F", "States": {"F": FAILS}}
 
 
 class Line:
@@ -122,14 +123,40 @@ def test_an_answer_names_the_messages_that_failed(line: Line, answer: Any, left:
         assert kept == []
 
 
-def test_an_execution_that_takes_longer_than_the_visibility_sees_its_messages_again(line: Line) -> None:
-    line.pipe({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 40, "End": True}}})
+def test_messages_stay_hidden_while_an_execution_takes_longer_than_the_visibility(line: Line) -> None:
+    line.pipe({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 290, "End": True}}})
     line.send("a")
-    line.house.advance(seconds=39)
-    assert line.rows("pipe_calls") == 2
+    line.house.advance(seconds=289)
+    assert line.rows("pipe_calls") == 1
     line.house.advance(seconds=2)
     assert line.outcomes() == ["DELIVERED"]
-    assert line.counts() == (0, 1)  # the first one's receipt is no longer good
+    assert line.counts() == (0, 0)
+
+
+def test_an_execution_that_fails_early_has_its_messages_back_after_the_visibility_and_not_later(line: Line) -> None:
+    wait = {"Type": "Wait", "Seconds": 20, "Next": "F"}
+    line.pipe({"StartAt": "W", "States": {"W": wait, "F": FAILS}})
+    line.send("a")
+    line.house.advance(seconds=29)
+    assert len(line.outcomes()) == 1
+    assert line.rows("pipe_calls") == 0
+    line.house.advance(seconds=1)
+    assert line.rows("pipe_calls") == 1
+    line.house.advance(seconds=20)
+    assert len(line.outcomes()) == 2
+
+
+def test_a_batch_is_given_up_after_five_minutes(line: Line) -> None:
+    line.pipe({"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 3600, "End": True}}})
+    line.send("a")
+    line.house.advance(seconds=299)
+    assert line.outcomes() == []
+    line.house.advance(seconds=1)
+    (outcome,) = line.outcomes()
+    assert outcome.startswith("FAILED: ")
+    line.house.advance(seconds=1)
+    assert line.rows("pipe_calls") == 1  # it came back at once, its visibility being over long since
+    assert line.rows("express") == 1
 
 
 def test_a_pipe_has_so_many_calls_open_and_no_more(line: Line) -> None:

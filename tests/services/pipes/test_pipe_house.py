@@ -119,10 +119,10 @@ def test_a_round_that_breaks_is_undone_whole(
     started: list[str] = []
 
     class Dying:
-        check = target.check
+        takes_arrays, takes_text, check = True, False, target.check
 
         @staticmethod
-        def deliver(tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
+        def deliver(tx: Tx, arn: str, payload: str, name: str | None, caller: Caller, **_parameters: Any) -> str:
             if len(started) == 2:
                 raise RuntimeError("the node dies here")
             started.append(target.deliver(tx, arn, payload, name, caller))
@@ -155,10 +155,10 @@ def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(
     target = line.house.switchboard.targets["states"]
 
     class Broken:
-        check = target.check
+        takes_arrays, takes_text, check = True, False, target.check
 
         @staticmethod
-        def deliver(tx: Tx, arn: str, payload: str, name: str | None, caller: Caller) -> str:
+        def deliver(tx: Tx, arn: str, payload: str, name: str | None, caller: Caller, **_parameters: Any) -> str:
             if caller.origin.endswith("broken"):
                 raise RuntimeError("a fault of ours")
             return target.deliver(tx, arn, payload, name, caller)

@@ -156,7 +156,7 @@ def test_a_queue_that_gives_nothing_of_what_it_shows_is_given_time(
     receive = bench.queue.receive
     looked: list[int] = []
 
-    def barren(_tx: Tx, _arn: str, _limit: int, _max_bytes: int) -> list[Received]:
+    def barren(_tx: Tx, _arn: str, _limit: int, _max_bytes: int, _hold_ms: int = 0) -> list[Received]:
         looked.append(bench.house.now)
         return []
 
