@@ -1,4 +1,16 @@
-"""Deliveries: what schedules and rules hand to their targets, tried until it is taken or given up."""
+"""Deliveries: what schedules and rules hand to their targets, tried until it is taken or given up.
+
+=============  ====================================================================================
+module         what it holds
+=============  ====================================================================================
+trying         `switchboard.post`: a try, a refusal, the next try, the dead letter
+model          a delivery as it is kept, and the pauses between its tries (pure)
+polls          who holds a delivery whose timer is due
+api            ListDeliveries, an operation of our own
+=============  ====================================================================================
+
+No API of AWS's: EventBridge and Scheduler keep what they could not deliver somewhere behind their targets' retry policies.
+"""
 
 from tasuki.services.deliveries.api import list_deliveries
 from tasuki.services.deliveries.model import NAME

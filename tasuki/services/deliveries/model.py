@@ -14,6 +14,8 @@ Exhausted = Literal["MaximumRetryAttempts", "MaximumEventAgeInSeconds", ""]
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = SECOND, 8 * MINUTE
 """AWS documents "exponential back off and jitter", 185 tries and 24 hours, and no more: from one second, doubling up to
 eight minutes, 185 pauses are 23.6 hours."""
+LONGEST_WORDS = 1_000
+"""Characters of a refusal that are kept."""
 
 
 class Kept(NamedTuple):
@@ -99,9 +101,10 @@ def kept_of(row: Row) -> Kept:
     return Kept(number, delivery, attempt, state, next_at, try_id, Refusal(code, message))
 
 
-def storable(refusal: Refusal) -> Refusal:
-    """Answer a refusal as every store keeps it: PostgreSQL's texts can't hold U+0000."""
-    return Refusal(*(text.replace("\0", "\N{SYMBOL FOR NULL}") for text in (refusal.code, refusal.message)))
+def shortened(code: str, message: str) -> Refusal:
+    """Answer a refusal as every store keeps it (PostgreSQL's texts can't hold U+0000), not longer than anybody reads."""
+    texts = (text.replace("\0", "\N{SYMBOL FOR NULL}") for text in (code, message))
+    return Refusal(*(text if len(text) <= LONGEST_WORDS else text[: LONGEST_WORDS - 1] + "…" for text in texts))
 
 
 def described(kept: Kept) -> dict[str, Any]:

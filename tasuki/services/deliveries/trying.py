@@ -32,7 +32,7 @@ from tasuki.services.deliveries.model import (
     kept_of,
     pause_ms,
     row_of,
-    storable,
+    shortened,
     too_old,
     why_over,
 )
@@ -118,7 +118,7 @@ class Trying:
             return
         tried.text = self._text(tx, tried)
         cause = ending.cause if ending.cause is not None else str(ending.output.get("Cause") or "")
-        self._refused(tx, tried, Refusal(ending.error, cause))
+        self._refused(tx, tried, shortened(ending.error, cause))
 
     # -- a try ----------------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Trying:
         except Fault:
             raise
         except DomainError as no:
-            self._refused(tx, tried, Refusal(no.code, no.message))
+            self._refused(tx, tried, shortened(no.code, no.message))
             return
         if target_id is not None:
             self._taken(tx, tried, target_id)
@@ -204,8 +204,8 @@ class Trying:
         if tried.kept is None:
             number = _add(tx, tried, WAITING, next_at, refusal)
         else:
-            number, said = tried.kept, storable(refusal)
-            tx.run(queries.TRIED, (tried.attempt, WAITING, next_at, tried.id, said.code, said.message, number))
+            number = tried.kept
+            tx.run(queries.TRIED, (tried.attempt, WAITING, next_at, tried.id, refusal.code, refusal.message, number))
         set_timer(tx, NAME, str(number), next_at)
 
     def _give_up_unasked(self, tx: Tx, kept: Kept) -> None:
@@ -253,8 +253,7 @@ class Trying:
 
 
 def _add(tx: Tx, tried: Try, state: str, next_at: Instant | None, refusal: Refusal) -> int:
-    said = storable(refusal)
-    now = (tried.attempt, state, next_at, tried.id, said.code, said.message)
+    now = (tried.attempt, state, next_at, tried.id, refusal.code, refusal.message)
     row = tx.one(queries.ADD, (*row_of(tried.delivery), *now))
     assert row is not None, "an insert answers its id"
     number: int = row[0]

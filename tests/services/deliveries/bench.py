@@ -149,7 +149,7 @@ class Bench:
     ) -> None:
         rooms = (self._stubs, handovers.room, queues.room, deliveries.room, *self._more)
         self.house = House(*rooms, seed=seed, clock=clock, store=store)
-        self.house.unit(_tables)
+        self.house.unit(tables)
 
     def _stubs(self, _config: Any, switchboard: Switchboard) -> Room:
         switchboard.targets["stub"] = self.target
@@ -235,6 +235,6 @@ class Bench:
         return row[0], row[1]
 
 
-def _tables(tx: Tx) -> None:
+def tables(tx: Tx) -> None:
     tx.run("CREATE TABLE IF NOT EXISTS stub_taken (at BIGINT, payload TEXT, parameters TEXT)")
     tx.run("CREATE TABLE IF NOT EXISTS stub_told (watched TEXT, succeeded BIGINT, error TEXT)")

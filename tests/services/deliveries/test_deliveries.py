@@ -309,3 +309,11 @@ def test_what_is_on_its_way_can_be_listed(bench: Bench) -> None:
     rest = bench.page(NextToken=first["NextToken"])
     assert [one["SourceId"] for one in rest["Deliveries"]] == ["3", "4"]
     assert "NextToken" not in rest
+
+
+def test_what_a_refusal_says_is_kept_as_far_as_anybody_reads(bench: Bench) -> None:
+    bench.target.refuse = lambda _payload: Throttled("no\0" + "x" * 5_000)
+    bench.post(max_retries=1)
+    assert len(bench.listed()[0]["Message"]) == 1_000
+    bench.house.advance(seconds=2)
+    assert "no\N{SYMBOL FOR NULL}xx" in bench.outcomes()[-1]
