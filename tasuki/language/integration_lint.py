@@ -21,7 +21,7 @@ from tasuki.language.jsonata_templates import is_query
 from tasuki.language.payload import escape
 from tasuki.language.resources import parse_resource
 
-OFFERED = frozenset({"ecs:runTask", "sqs:sendMessage", "states:startExecution"})
+OFFERED = frozenset({"ecs:runTask", "events:putEvents", "sqs:sendMessage", "states:startExecution"})
 """Integrations that the rooms plug into the switchboard: a test holds both against each other."""
 OFFERED_OF_ECS = frozenset(
     {
@@ -43,7 +43,34 @@ OFFERED_OF_ECS = frozenset(
         "UntagResource",
     }
 )
-"""What the tasks room has of ECS; of the other services in `SDK_MODELS` there is everything (tested, too)."""
+"""What the tasks room has of ECS."""
+OFFERED_OF_EVENTS = frozenset(
+    {
+        *(f"{verb}ApiDestination" for verb in ("Create", "Delete", "Describe", "Update")),
+        *(f"{verb}Connection" for verb in ("Create", "Deauthorize", "Delete", "Describe", "Update")),
+        *(f"{verb}EventBus" for verb in ("Create", "Delete", "Describe", "Update")),
+        *(f"{verb}Rule" for verb in ("Delete", "Describe", "Disable", "Enable", "Put")),
+        "ListApiDestinations",
+        "ListConnections",
+        "ListEventBuses",
+        "ListRuleNamesByTarget",
+        "ListRules",
+        "ListTagsForResource",
+        "ListTargetsByRule",
+        "PutEvents",
+        "PutPermission",
+        "PutTargets",
+        "RemovePermission",
+        "RemoveTargets",
+        "TagResource",
+        "TestEventPattern",
+        "UntagResource",
+    }
+)
+"""What the buses room has of EventBridge."""
+OFFERED_OF = {"ecs": OFFERED_OF_ECS, "events": OFFERED_OF_EVENTS}
+"""Of the other services in `SDK_MODELS` there is everything (tested, too)."""
+_PARTS = {"ecs": " (tasks and clusters)", "eventbridge": " (no archives, replays, partners and endpoints)"}
 _UNSUPPORTED = re.compile(r'The field "(.*)" is not supported by Step Functions')
 
 
@@ -95,7 +122,7 @@ def _absent(resource: Resource, at: str) -> Iterator[Slip]:
 
 
 def _services() -> list[str]:
-    return [f"aws-sdk:{name}:{'* (tasks and clusters)' if name == 'ecs' else '*'}" for name in SDK_MODELS]
+    return [f"aws-sdk:{name}:*{_PARTS.get(name, '')}" for name in SDK_MODELS]
 
 
 def _is_offered(resource: Resource) -> bool:
@@ -104,7 +131,10 @@ def _is_offered(resource: Resource) -> bool:
     if not resource.sdk:
         return f"{resource.service}:{resource.action}" in OFFERED
     action = sdk_action(resource.service, resource.action)
-    return action is not None and (resource.service != "ecs" or action.name in OFFERED_OF_ECS)
+    if action is None:
+        return False
+    offered = OFFERED_OF.get(action.service.name)
+    return offered is None or action.name in offered
 
 
 def _known(template: Any, language: str) -> Any:

@@ -14,13 +14,21 @@ from tasuki.values.documents import dumps
 from tasuki.values.sdk_shapes import Misfit, read, sdk_name
 from tasuki.values.service_models import Action, service_model
 
-SDK_MODELS = {"sqs": "sqs", "sfn": "stepfunctions", "ecs": "ecs", "pipes": "pipes"}
+SDK_MODELS = {
+    "sqs": "sqs",
+    "sfn": "stepfunctions",
+    "ecs": "ecs",
+    "pipes": "pipes",
+    "scheduler": "scheduler",
+    "eventbridge": "events",
+}
 """Services in `aws-sdk:` resources, and what botocore calls them."""
 _PLAIN = {
     ("sqs", "sendMessage"): (
         frozenset({"QueueUrl", "MessageBody"}),
         frozenset({"DelaySeconds", "MessageAttributes", "MessageDeduplicationId", "MessageGroupId"}),
     ),
+    ("events", "putEvents"): (frozenset({"Entries"}), frozenset()),
     ("states", "startExecution"): (frozenset({"StateMachineArn"}), frozenset({"Input", "Name", "TraceHeader"})),
 }
 """Integrations that take any JSON value somewhere: required and other names (developer guide, "Integrating services")."""

@@ -135,7 +135,7 @@ def post(tx: Tx, switchboard: Switchboard, bus: Bus, aim: Aim, seen: Seen) -> No
     payload, parameters = seen.body, {}
     try:
         payload = aim.render(seen)
-        parameters = aim.parameters(seen, payload)
+        parameters = aim.parameters(seen)
     except InvalidJson as bad:
         context[INVALID] = bad.message
     if ":event-bus/" in aim.arn:

@@ -12,9 +12,9 @@ from tasuki.rules.paths import MISSING, compile_path
 from tasuki.services.buses.errors import ValidationException
 from tasuki.services.buses.inputs import Renderer, Seen, compile_input
 from tasuki.services.buses.model import MAX_AGE_MS, MAX_RETRIES
+from tasuki.services.switchboard import PAYLOAD
 from tasuki.values.arns import Arn, parse_arn
-from tasuki.values.documents import dumps, loads
-from tasuki.values.errors import MalformedDocument
+from tasuki.values.documents import dumps
 from tasuki.values.instant import SECOND
 
 _NEEDS_ROLE = frozenset({"ecs", "states"})
@@ -24,8 +24,8 @@ _KINDS = {
     "ecs": "ECS clusters (with EcsParameters)",
     "events": "event buses and API destinations",
 }
-_Parameters: TypeAlias = Callable[[Seen, str], dict[str, Any]]
-"""Takes what was seen and the payload, answers what the target's room wants to know."""
+_Parameters: TypeAlias = Callable[[Seen], dict[str, Any]]
+"""Takes what was seen, answers what the target's room wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,16 @@ def _parameters(arn: Arn, target: Mapping[str, Any]) -> _Parameters:
     if arn.service == "sqs":
         group = (target.get("SqsParameters") or {}).get("MessageGroupId")
         given = {"MessageGroupId": group} if group else {}
-        return lambda _seen, _payload: given
+        return lambda _seen: given
     if arn.service == "states":
-        return lambda _seen, _payload: {"InvocationType": "FIRE_AND_FORGET"}
+        return lambda _seen: {"InvocationType": "FIRE_AND_FORGET"}
     if _is_bus(arn):
         if any(target.get(name) for name in ("Input", "InputPath", "InputTransformer")):
             raise ValidationException(
                 f"Target {target['Id']} is an event bus, which gets events as they are: leave out Input, InputPath and "
                 "InputTransformer."
             )
-        return lambda _seen, _payload: {}
+        return lambda _seen: {}
     return _of_request(target)
 
 
@@ -119,24 +119,16 @@ def _of_task(target: Mapping[str, Any]) -> _Parameters:
         raise ValidationException(f"EcsParameters is required for target {target['Arn']}.")
     run = {key: value for key, value in given.items() if key not in {"TaskDefinitionArn", "TaskCount"}}
     run = pascal({"TaskDefinition": given["TaskDefinitionArn"], "Count": given.get("TaskCount", 1), **run})
-    if not any(target.get(name) for name in ("Input", "InputPath", "InputTransformer")):
-        return lambda _seen, _payload: run
-
-    def parameters(_seen: Seen, payload: str) -> dict[str, Any]:
-        try:
-            overrides = loads(payload)
-        except MalformedDocument:  # the cluster says what is wrong with it
-            overrides = payload
-        return {**run, "Overrides": pascal(overrides)}
-
-    return parameters
+    if any(target.get(name) for name in ("Input", "InputPath", "InputTransformer")):
+        run["Overrides"] = PAYLOAD
+    return lambda _seen: run
 
 
 def _of_request(target: Mapping[str, Any]) -> _Parameters:
     """HttpParameters; a whole value that is a path finds it in the event (user guide, "Dynamic path parameters")."""
     given = target.get("HttpParameters") or {}
 
-    def parameters(seen: Seen, _payload: str) -> dict[str, Any]:
+    def parameters(seen: Seen) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, value in given.items():
             if isinstance(value, list):

@@ -38,6 +38,10 @@ _PREFIXES = {
 """How errors of services begin that no room offers, where it is not just the name with a capital."""
 _UNREACHED = "SdkClientException"
 """What the SDK says by itself, without a service (recorded: test_send_message_no_such_queue)."""
+_SAID_WHOLE = frozenset({_UNREACHED, "FailedEntry"})
+"""Errors whose cause is the message and nothing else (recorded: events_task_service/test_put_events_malformed_detail)."""
+_WITHOUT_METADATA = frozenset({"events"})
+"""Services whose HTTP response is not shown (recorded: events_task_service/test_put_events_base)."""
 _CONTENT_TYPES = {"ecs": "application/x-amz-json-1.1"}
 _STARTED_BY = "AWS Step Functions"
 
@@ -89,7 +93,7 @@ class Wishes:
         if resource.pattern and not resource.sdk and answer.output.get("Failures"):
             return self._not_placed(wish, integration, answer)
         shown = answer.output
-        if not resource.sdk:
+        if not resource.sdk and resource.service not in _WITHOUT_METADATA:
             shown = self._with_sdk_metadata(resource.service, shown, request_id)
         output = Doc(shown)
         if not resource.pattern:
@@ -167,7 +171,7 @@ class Wishes:
 
 def _refusal(service: str, prefix: str, no: DomainError, request_id: str) -> tuple[str, str]:
     """Answer the error name and cause of a call that was refused, or that reached nobody (`SdkClientException`)."""
-    if no.code == _UNREACHED:
+    if no.code in _SAID_WHOLE:
         return f"{prefix}.{no.code}", no.message
     name = _ALWAYS_GENERIC.get(service) or (no.code if no.code.endswith("Exception") else f"{no.code}Exception")
     code = no.query_code or no.code

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tasuki.language.integration_lint import OFFERED, OFFERED_OF_ECS
+from tasuki.language.integration_lint import OFFERED, OFFERED_OF
 from tasuki.language.integration_parameters import SDK_MODELS
-from tasuki.services import pipes, queues, tasks
+from tasuki.services import buses, deliveries, pipes, queues, schedules, tasks
 from tasuki.store.store import Tx
 from tasuki.values.documents import loads
 from tasuki.values.operations import Operation, Request
@@ -20,7 +20,7 @@ SDK = "arn:aws:states:::aws-sdk:"
 
 @pytest.fixture
 def play() -> Any:
-    play = Play(rooms=(queues.room, tasks.room, pipes.room))
+    play = Play(rooms=(queues.room, tasks.room, pipes.room, deliveries.room, buses.room, schedules.room))
     with play.house:
         yield play
 
@@ -196,7 +196,7 @@ def test_lint_knows_what_the_rooms_offer(play: Play) -> None:
         model = service_model(service)
         assert model is not None
         offered = {name for of, name in switchboard.operations if of == service}
-        assert offered == (OFFERED_OF_ECS if service == "ecs" else set(model.names()))
+        assert offered == OFFERED_OF.get(service, set(model.names()))
 
 
 def waiting(url: str) -> dict[str, Any]:
