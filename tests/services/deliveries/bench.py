@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tasuki.services import deliveries, handovers, queues
@@ -10,9 +11,11 @@ from tasuki.services.switchboard import NOTHING, Caller, Delivery, Ending, Refus
 from tasuki.store.store import Params, Row, Store, Tx
 from tasuki.testing import House, ManualClock
 from tasuki.testing.house import Builder
+from tasuki.values.config import Config
 from tasuki.values.documents import dumps
 from tasuki.values.errors import DomainError
 from tasuki.values.instant import DAY, Instant
+from tasuki.values.operations import Principal, Request
 
 SOURCE = "arn:aws:scheduler:us-east-1:000000000000:schedule/default/nightly"
 TARGET = "arn:aws:stub:us-east-1:000000000000:thing"
@@ -139,7 +142,9 @@ class Bench:
         seed: int = 0,
         clock: ManualClock | None = None,
         store: Callable[[House], Store] | None = None,
+        **quotas: int,
     ) -> None:
+        self._config = Config(data=Path(), dev=True, quotas=quotas)
         self.target, self.sender, self.watcher = StubTarget(), StubSender(), StubWatcher()
         self._more = more
         self.open(seed=seed, clock=clock, store=store)
@@ -148,7 +153,7 @@ class Bench:
         self, *, seed: int = 0, clock: ManualClock | None = None, store: Callable[[House], Store] | None = None
     ) -> None:
         rooms = (self._stubs, handovers.room, queues.room, deliveries.room, *self._more)
-        self.house = House(*rooms, seed=seed, clock=clock, store=store)
+        self.house = House(*rooms, config=self._config, seed=seed, clock=clock, store=store)
         self.house.unit(tables)
 
     def _stubs(self, _config: Any, switchboard: Switchboard) -> Room:
@@ -207,8 +212,6 @@ class Bench:
         return found
 
     def page(self, **given: Any) -> dict[str, Any]:
-        from tasuki.values.operations import Principal, Request
-
         house = self.house
         place = (house.config.account, house.config.region)
         request = Request("tasuki", "ListDeliveries", given, "r", Principal("test"), *place, URL)

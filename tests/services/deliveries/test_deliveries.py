@@ -5,7 +5,10 @@ from itertools import pairwise
 
 import pytest
 
+from tasuki.protocol.house_model import house_model
+from tasuki.services.deliveries.errors import ValidationException
 from tasuki.services.switchboard import Ending
+from tasuki.store.store import Conflict
 from tasuki.values.instant import HOUR, MINUTE
 from tests.services.deliveries.bench import QUEUE, SOURCE, TARGET, Bench, Gone, Throttled
 
@@ -269,6 +272,14 @@ def test_a_fault_of_ours_does_not_roll_back_who_posts_and_holds_up_nobody(bench:
     assert bench.left_over() == (0, 0)
 
 
+def test_a_unit_that_met_another_runs_again_as_a_whole(bench: Bench) -> None:
+    first = iter([Conflict()])
+    bench.target.refuse = lambda _payload: next(first, None)
+    bench.post()
+    assert len(bench.target.callers) == 2
+    assert (bench.taken, bench.outcomes()) == (["p"], ["DELIVERED"])
+
+
 def test_one_that_is_refused_holds_up_no_other_of_its_sender(bench: Bench) -> None:
     bench.target.refuse = lambda payload: Throttled("no") if payload == "bad" else None
     for number in range(10):
@@ -317,3 +328,26 @@ def test_what_a_refusal_says_is_kept_as_far_as_anybody_reads(bench: Bench) -> No
     assert len(bench.listed()[0]["Message"]) == 1_000
     bench.house.advance(seconds=2)
     assert "no\N{SYMBOL FOR NULL}xx" in bench.outcomes()[-1]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"MaxResults": 0}, "MaxResults must be between 1 and 1000"),
+        ({"MaxResults": True}, "MaxResults must be between 1 and 1000"),
+        ({"Colour": "red"}, "ListDeliveries doesn't know Colour; it takes MaxResults, NextToken, SourceArn, TargetArn"),
+        ({"SourceArn": 1}, "SourceArn must be an ARN"),
+        ({"TargetArn": "a\0"}, "TargetArn must be an ARN"),
+        ({"NextToken": "x"}, "NextToken is not one that this listing answered"),
+    ],
+)
+def test_a_listing_that_makes_no_sense_is_refused(bench: Bench, given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationException, match=said):
+        bench.page(**given)
+
+
+def test_the_house_s_model_has_what_the_listing_answers(bench: Bench) -> None:
+    bench.target.refuse = lambda _payload: Throttled("no")
+    bench.post(dead_letter=QUEUE + "dead")
+    members = house_model()["shapes"]["Delivery"]["members"]
+    assert set(bench.listed()[0]) == set(members)

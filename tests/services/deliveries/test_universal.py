@@ -131,6 +131,28 @@ def test_a_machine_that_comes_back_gets_the_execution_once(bench: Bench) -> None
     assert len(executions(bench, arn)) == 1
 
 
+def test_a_house_that_is_full_of_executions_is_tried_until_there_is_room() -> None:
+    bench = Bench(machines.room, open_executions=1)
+    try:
+        waits = {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": 100, "End": True}}}
+        arn = machine(bench, definition=dumps(waits))
+        for number in range(3):
+            bench.post(target=arn, payload="{}", source_id=str(number))
+        assert len(executions(bench, arn)) == 1
+        assert [one["Error"] for one in bench.listed()] == ["ExecutionLimitExceeded"] * 2
+        bench.house.advance(hours=2)
+        assert [one["status"] for one in executions(bench, arn)] == ["SUCCEEDED"] * 3
+        assert bench.left_over() == (0, 0)
+    finally:
+        bench.house.close()
+
+
+def test_an_operation_that_waits_is_started(bench: Bench) -> None:
+    arn = machine(bench, type="EXPRESS")
+    bench.post(target=SDK + "sfn:startSyncExecution", payload=dumps({"StateMachineArn": arn}))
+    assert bench.outcomes() == ["DELIVERED"]
+
+
 def test_an_input_that_is_no_json_is_refused(bench: Bench) -> None:
     arn = machine(bench)
     assert failure(bench, arn, "no json").startswith("InvalidExecutionInput: ")
