@@ -47,5 +47,5 @@ LET_GO = "UPDATE http_calls SET lease_until = 0 WHERE holder = ?"
 LET_ALL_GO = "UPDATE http_calls SET lease_until = 0 WHERE lease_until > 0"
 """Give back what a node had in hand that was killed, and was the only one."""
 
-COUNT = "SELECT count(*) FROM http_calls WHERE destination = ?"
-"""How many calls wait for a destination, or are being made."""
+ANY_HELD = "SELECT 1 FROM http_calls WHERE lease_until > 0 LIMIT 1"
+"""Whether anything is in hand."""

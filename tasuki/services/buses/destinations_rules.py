@@ -36,11 +36,14 @@ RESERVED_HEADERS = frozenset(
 PLACEHOLDER = "*"
 """Stands in an endpoint's path for a value that each call brings."""
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VISIBLE = re.compile(r"[!#-;=?-\[\]_a-z~]+")
 _BREAKS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def check_endpoint(field: str, url: str) -> None:
     """Refuse what is no HTTP address of a host. Raises `Invalid`."""
+    if not _VISIBLE.fullmatch(url):
+        raise invalid(field, "It must be a URL; what is not of its letters, digits and signs is written as %XX.")
     try:
         parts = urlsplit(url)
         port = parts.port
