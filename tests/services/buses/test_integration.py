@@ -28,22 +28,24 @@ def run(stage: Stage, definition: dict[str, Any], given: Any = None) -> dict[str
     return stage.house.call("stepfunctions", "DescribeExecution", executionArn=arn)
 
 
+def _fill(value: Any) -> Any:
+    text = json.dumps(expand(value)).replace("<detail-type>", "kind").replace("<sqs_queue_url>", "u")
+    return json.loads(text)
+
+
 @pytest.mark.skipif(not CASES, reason="the recorded AWS answers are not beside this checkout")
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"].rpartition("/")[2]) for case in CASES])
 def test_put_events_is_answered_as_recorded(stage: Stage, case: dict[str, Any]) -> None:
-    fill = lambda value: json.loads(
-        json.dumps(expand(value)).replace("<detail-type>", "kind").replace("<sqs_queue_url>", "u")
-    )  # noqa: E731
     stage.rule({"detail-type": ["kind"]}, {"Arn": stage.queue()})
-    described = run(stage, fill(case["definition"]), fill(case["input"]))
+    described = run(stage, _fill(case["definition"]), _fill(case["input"]))
     expected = case["expected"]
     assert described["status"] == expected["status"]
     matcher = Matcher()
     if expected["status"] == "SUCCEEDED":
-        differences = list(matcher.differences(fill(expected["output"]), json.loads(described["output"])))
+        differences = list(matcher.differences(_fill(expected["output"]), json.loads(described["output"])))
     else:
         assert described["error"] == expected["error"]
-        differences = list(matcher.differences(fill(expected["cause"]), json.loads(described["cause"])))
+        differences = list(matcher.differences(_fill(expected["cause"]), json.loads(described["cause"])))
     assert not differences
     events = stage.received()
     good = sum("EventId" in entry for entry in json.loads(described.get("output") or described["cause"])["Entries"])
