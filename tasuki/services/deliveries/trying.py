@@ -96,8 +96,9 @@ class Trying:
     def fire(self, tx: Tx, key: str) -> None:
         """Try a delivery again: its timer `ID` was taken."""
         row = tx.one(queries.KEPT, (int(key),))
-        if row is None or (kept := kept_of(row)).state != WAITING:
+        if row is None:
             return
+        kept = kept_of(row)
         if is_too_old(kept.delivery, tx.now):
             self._give_up_unasked(tx, kept)
         else:
