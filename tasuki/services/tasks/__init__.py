@@ -14,6 +14,7 @@ placing        whether there is room for a task
 nodes          the nodes that share a store: joining, renewing, giving up (statements: queries_nodes)
 nodes_api      ListNodes, an operation of our own
 stopping       StopTask
+telling        state changes as events of the default bus
 attending      what the attendant does in units: claim, settle, end
 finding        by name or ARN
 polls          forgetting

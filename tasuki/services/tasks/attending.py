@@ -24,6 +24,7 @@ from tasuki.services.tasks.claiming import ANY_MIB, ANY_ROW, share
 from tasuki.services.tasks.model import Task, UnmappedImage, digest, find_image, launch_of
 from tasuki.services.tasks.setting import NAME, Here, Setting
 from tasuki.services.tasks.shapes import in_states
+from tasuki.services.tasks.telling import tell
 from tasuki.store import timers
 from tasuki.store.store import Tx
 from tasuki.values.attempts import HOST_LOST, Key, Launch, Report
@@ -81,6 +82,8 @@ def claim(tx: Tx, setting: Setting, here: Here) -> tuple[list[Launch], bool]:
             sql.CLAIM,
             (task.attempt, here.node, here.host, here.boot, key, secret, tx.now, dumps(task.containers), task.id),
         )
+        task.node = here.node
+        tell(tx, setting, task)
         if launch is not None:
             launches.append(launch)
         else:
@@ -137,7 +140,7 @@ def settle(tx: Tx, setting: Setting, reports: list[Report]) -> None:
         if report.phase == "never":
             _never_began(tx, setting, task)
         elif report.phase == "running":
-            _runs(tx, task, report)
+            _runs(tx, setting, task, report)
         else:
             _take_containers(task, report, stopped=True)
             if task.started_at is None and any(one.exit_code is not None for one in report.containers):
@@ -193,7 +196,7 @@ def _never_began(tx: Tx, setting: Setting, task: Task) -> None:
         tx.ring("tasks")
 
 
-def _runs(tx: Tx, task: Task, report: Report) -> None:
+def _runs(tx: Tx, setting: Setting, task: Task, report: Report) -> None:
     before = (task.last_status, task.stopping_at, dumps(task.containers))
     _take_containers(task, report, stopped=False)
     if task.last_status == "PENDING" and any(one.pid is not None for one in report.containers):
@@ -221,6 +224,7 @@ def _runs(tx: Tx, task: Task, report: Report) -> None:
             task.id,
         ),
     )
+    tell(tx, setting, task)
     tx.ring("tasks-shown")
 
 
@@ -251,6 +255,7 @@ def end(tx: Tx, setting: Setting, task: Task, code: str, reason: str | None, *, 
             task.id,
         ),
     )
+    tell(tx, setting, task)
     _see_off(tx, setting)
     tx.ring("tasks-shown")
     if task.watcher is not None and tx.one(sql.BATCH_GOES_ON, (task.batch,)) is None:

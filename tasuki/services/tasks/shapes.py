@@ -8,7 +8,7 @@ from tasuki.services.tasks.model import Task
 from tasuki.services.tasks.setting import ALONE
 from tasuki.values.arns import build_arn
 
-_TIMES = (
+TIMES = (
     ("createdAt", "created_at"),
     ("pullStartedAt", "pulled_at"),
     ("pullStoppedAt", "pulled_at"),
@@ -56,7 +56,7 @@ def describe(task: Task, *, tags: bool = False) -> dict[str, Any]:
         "startedBy": task.started_by,
         "stopCode": task.stop_code,
         "stoppedReason": task.stopped_reason,
-        **{member: getattr(task, column) for member, column in _TIMES},
+        **{member: getattr(task, column) for member, column in TIMES},
     }
     if (task.stopped_reason or "").startswith("CannotPullContainerError"):
         later["pullStartedAt"] = later["pullStoppedAt"] = None  # recorded: what was never pulled shows no times

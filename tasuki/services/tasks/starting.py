@@ -13,6 +13,7 @@ from tasuki.services.tasks.finding import find_cluster, find_definition
 from tasuki.services.tasks.model import Task, UnmappedImage, find_image, reserved_mib
 from tasuki.services.tasks.placing import Need, Refusal, find_room
 from tasuki.services.tasks.setting import Setting
+from tasuki.services.tasks.telling import tell
 from tasuki.store.store import Row, Tx
 from tasuki.values.arns import build_arn
 from tasuki.values.documents import dumps, loads
@@ -103,7 +104,10 @@ def run_task(tx: Tx, setting: Setting, wish: Wish) -> Run:
     if wish.token is not None:
         tx.run(sql.ADD_TOKEN, (wish.account, wish.region, wish.token, request, batch, tx.now))
     tx.ring("tasks")
-    return Run([Task.of(one) for one in tx.all(sql.BATCH, (batch,))], failures)
+    tasks = [Task.of(one) for one in tx.all(sql.BATCH, (batch,))]
+    for task in tasks:
+        tell(tx, setting, task)
+    return Run(tasks, failures)
 
 
 def _before(tx: Tx, wish: Wish, request: str) -> Run | None:

@@ -4,6 +4,7 @@ from tasuki.services.tasks import queries as sql
 from tasuki.services.tasks.attending import end
 from tasuki.services.tasks.model import Task
 from tasuki.services.tasks.setting import Setting
+from tasuki.services.tasks.telling import tell
 from tasuki.store.store import Row, Tx
 from tasuki.values.documents import dumps
 
@@ -44,5 +45,6 @@ def stop(tx: Tx, setting: Setting, row: Row, reason: str, *, watched: bool = Tru
             task.id,
         ),
     )
+    tell(tx, setting, task)
     tx.ring("tasks")
     return task
