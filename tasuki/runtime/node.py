@@ -24,6 +24,7 @@ from tasuki.runtime import nodes_home, which_store
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import WallClock
+from tasuki.runtime.courier import Courier
 from tasuki.runtime.credentials import has_key, owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.runtime.nodes import Membership
@@ -70,6 +71,7 @@ class Node:
     loop: Loop
     door: Door
     attendant: Attendant
+    courier: Courier
     membership: Membership | None
     """None where the store has this node only."""
 
@@ -157,9 +159,22 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
         clock=clock,
         here=here,
     )
-    duties.append(attendant)
+    courier = _courier(config, store, switchboard, bell, clock)
+    duties += [attendant, courier]
     duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
-    return Node(config, store, bell, Loop(duties, bell, clock), door, attendant, membership)
+    return Node(config, store, bell, Loop(duties, bell, clock), door, attendant, courier, membership)
+
+
+def _courier(config: Config, store: Store, switchboard: Switchboard, bell: Bell, clock: Clock) -> Courier:
+    return Courier(
+        store=store,
+        switchboard=switchboard,
+        bell=bell,
+        clock=clock,
+        real_clock=WallClock(),
+        outbound=config.outbound,
+        alone=config.store is None,
+    )
 
 
 def serve(config: Config, *, on_ready: Callable[[str], None]) -> int:
@@ -223,6 +238,7 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
         if one is not serving:
             one.cancel()
     await serving
+    await node.courier.close()
     node.attendant.close()
     if node.membership is not None and not is_over:
         await node.membership.leave()
