@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tasuki.services.pipes import polls
-from tasuki.services.switchboard import NOTHING, Caller
+from tasuki.services.switchboard import NOTHING, Caller, Ending
+from tasuki.store import timers
 from tasuki.store.store import Tx
 from tasuki.testing import ManualClock
 from tasuki.values.errors import DomainError, StoreError
@@ -20,6 +21,11 @@ URL = f"{BASE}/000000000000/"
 ROLE = "arn:aws:iam::000000000000:role/x"
 MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:m"
 GIVEN = "CREATE TABLE given (execution TEXT NOT NULL, payload TEXT NOT NULL)"
+WATCHED = "CREATE TABLE watched (watcher TEXT NOT NULL)"
+WATCH = "INSERT INTO watched (watcher) VALUES (?)"
+WATCHERS = "SELECT watcher FROM watched"
+TIMERS = "SELECT key FROM timers WHERE room = 'pipes' AND due <= ?"
+LEFT = "SELECT (SELECT count(*) FROM pipe_calls) + (SELECT count(*) FROM timers WHERE room = 'pipes')"
 GIVE = "INSERT INTO given (execution, payload) VALUES (?, ?)"
 ALL_GIVEN = "SELECT execution, payload FROM given"
 HANDOVERS = "SELECT source_id, outcome FROM handovers"
@@ -53,12 +59,13 @@ class Machine:
     def __init__(self) -> None:
         self.refuses = 0
         self.breaks: BaseException | None = None
+        self.is_express = False
 
     def check(self, _tx: Tx, _arn: str, _parameters: dict[str, Any]) -> str | None:
         return None
 
     def waits(self, _tx: Tx, _arn: str) -> bool | None:
-        return False
+        return self.is_express
 
     def deliver(
         self,
@@ -66,7 +73,7 @@ class Machine:
         arn: str,
         payload: str,
         name: str | None,
-        _caller: Caller,
+        caller: Caller,
         *,
         parameters: Mapping[str, Any] = NOTHING,  # noqa: ARG002
     ) -> str:
@@ -77,6 +84,8 @@ class Machine:
             raise Refused("not now")
         execution = f"{arn.replace(':stateMachine:', ':execution:')}:{name or tx.chance.uuid()}"
         tx.run(GIVE, (execution, payload))
+        if caller.watcher is not None:
+            tx.run(WATCH, (caller.watcher,))
         return execution
 
 
@@ -85,7 +94,8 @@ def play(url: str, scene: Scene, machine: Machine, count: int = 2) -> None:
 
     async def run() -> None:
         async with nodes(url, count, target=machine) as (house, clock):
-            await house[0].store.write(lambda tx: tx.run(GIVEN))
+            for table in (GIVEN, WATCHED):
+                await house[0].store.write(partial(run_it, table))
             for queue in ("a", "b"):
                 await house[0].call("CreateQueue", QueueName=queue)
             await scene(house, clock)
@@ -93,16 +103,20 @@ def play(url: str, scene: Scene, machine: Machine, count: int = 2) -> None:
     asyncio.run(run())
 
 
-async def pipe(node: Node, name: str, queue: str, batch: int = 10) -> None:
+async def pipe(
+    node: Node, name: str, queue: str, batch: int = 10, *, target: str = MACHINE, express: bool = False, **members: Any
+) -> None:
+    forget = {"StepFunctionStateMachineParameters": {"InvocationType": "FIRE_AND_FORGET"}}
     await node.call(
         "CreatePipe",
         "pipes",
         Name=name,
         Source=ARN + queue,
-        Target=MACHINE,
+        Target=target,
         RoleArn=ROLE,
         SourceParameters={"SqsQueueParameters": {"BatchSize": batch}},
-        TargetParameters={"StepFunctionStateMachineParameters": {"InvocationType": "FIRE_AND_FORGET"}},
+        TargetParameters=forget if target == MACHINE and not express else {},
+        **members,
     )
 
 
@@ -287,3 +301,99 @@ def test_what_a_round_costs(postgres_url: str) -> None:
         assert await node.statements(lambda: node.round("pipes")) == 2  # the turns, and a look at the queue
 
     play(postgres_url, scene, Machine(), count=1)
+
+
+async def tell(node: Node, watcher: str, output: str) -> None:
+    """Tell the pipe that a call has ended."""
+    ending = Ending(succeeded=True, output={"Output": output})
+    await node.store.write(lambda tx: node.switchboard.finished(tx, watcher, ending))
+
+
+async def fire(node: Node, key: str) -> None:
+    """Fire a timer of the room, as the loop does."""
+    room = node.rooms["pipes"]
+
+    def unit(tx: Tx) -> None:
+        assert room.lock_owner is not None
+        assert room.on_timer is not None
+        room.lock_owner(tx, key)
+        if timers.claim(tx, "pipes", key):
+            room.on_timer(tx, key)
+
+    await node.store.write(unit)
+
+
+async def watched(node: Node) -> list[str]:
+    return [row[0] for row in await node.store.read(lambda tx: tx.all(WATCHERS))]
+
+
+async def due(node: Node) -> list[str]:
+    return [row[0] for row in await node.store.read(lambda tx: tx.all(TIMERS, (tx.now,)))]
+
+
+def test_a_call_that_everybody_hears_of_is_settled_once(postgres_url: str) -> None:
+    """Its end is told on two nodes while its time is up on both: either it succeeded or it was given up, and it is once."""
+    machine = Machine()
+    machine.is_express = True
+
+    async def scene(house: list[Node], clock: ManualClock) -> None:
+        await pipe(house[0], "p", "a", express=True)
+        sent = await send(house[0], "a", 6)
+        for _ in range(8):
+            await house[0].round("pipes")
+        calls = await watched(house[0])
+        assert len(calls) == 6
+        clock.set(clock.now() + 300_000)
+        keys = await due(house[1])
+        assert len(keys) == 6
+        await asyncio.gather(
+            *(tell(house[at % 2], watcher, "null") for watcher in calls for at in range(2)),
+            *(fire(house[at % 2], key) for key in keys for at in range(2)),
+        )
+        told = await house[0].store.read(lambda tx: tx.all(HANDOVERS))
+        assert sorted(row[0] for row in told) == sorted(sent)
+        delivered = sum(row[1] == "DELIVERED" for row in told)
+        (flows,) = await house[0].store.read(lambda tx: tx.all(FLOWS))
+        assert flows == (delivered, 60 - delivered)
+        counted, is_conserved = await house[0].counters("a")
+        assert is_conserved
+        assert counted.deleted == delivered
+        assert await house[0].store.read(lambda tx: tx.all(LEFT)) == [(0,)]
+
+    play(postgres_url, scene, machine)
+
+
+def test_an_enriched_batch_goes_on_once_whoever_takes_it(postgres_url: str) -> None:
+    machine = Machine()
+    machine.is_express = True
+
+    async def scene(house: list[Node], _clock: ManualClock) -> None:
+        await pipe(house[0], "p", "a", target=ARN + "b", Enrichment=MACHINE)
+        sent = await send(house[0], "a", 6)
+        await asyncio.gather(*(house[at % 2].round("pipes") for at in range(16)))
+        for at in range(8):
+            await house[at % 2].round("pipes")
+        payloads = [row[1] for row in await house[0].store.read(lambda tx: tx.all(ALL_GIVEN))]
+        calls = await watched(house[0])
+        assert len(calls) == len(payloads) == 6
+        await asyncio.gather(
+            *(
+                tell(house[at % 2], watcher, payload)
+                for watcher, payload in zip(calls, payloads, strict=True)
+                for at in range(2)
+            )
+        )
+        keys = await due(house[0])
+        assert len(keys) == 6
+        await asyncio.gather(*(fire(house[at % 2], key) for key in keys for at in range(2)))
+        counted, is_conserved = await house[0].counters("b")
+        assert is_conserved
+        assert counted.sent == 60
+        source, is_conserved = await house[0].counters("a")
+        assert is_conserved
+        assert source.deleted == 60
+        told = await house[0].store.read(lambda tx: tx.all(HANDOVERS))
+        assert sorted(told) == sorted((one, "DELIVERED") for one in sent)
+        assert await house[0].store.read(lambda tx: tx.all(LEFT)) == [(0,)]
+
+    play(postgres_url, scene, machine)

@@ -7,9 +7,11 @@ from typing import Any
 from tasuki.services import handovers, machines, pipes, queues
 from tasuki.services.room import Room
 from tasuki.services.switchboard import Ending, Switchboard
-from tasuki.testing import House
+from tasuki.testing import House, ManualClock
 from tasuki.values.config import Config
+from tasuki.values.instant import Instant
 from tests.services.pipes.stubs import ROLE, Given, StubTarget
+from tests.stores import kept
 
 PLACE = "us-east-1:000000000000:"
 SOURCE = f"arn:aws:sqs:{PLACE}q"
@@ -20,9 +22,9 @@ CLUSTER = f"arn:aws:ecs:{PLACE}cluster/jobs"
 
 
 class Workshop:
-    """`events` is the stub of buses and API destinations, `tasks` that of clusters."""
+    """`events` is the stub of buses and API destinations, `tasks` that of clusters. At `now` it finds what `path` holds."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, path: Path | None = None, now: Instant | None = None) -> None:
         self.events, self.tasks = StubTarget("stub_events"), StubTarget("stub_tasks")
 
         def stubs(_config: Config, switchboard: Switchboard) -> Room:
@@ -30,9 +32,13 @@ class Workshop:
             return Room("stubs")
 
         config = Config(data=Path(), dev=True)
-        self.house = House(handovers.room, queues.room, machines.room, pipes.room, stubs, config=config, seed=seed)
-        self.house.unit(self.events.table)
-        self.house.unit(self.tasks.table)
+        rooms = (handovers.room, queues.room, machines.room, pipes.room, stubs)
+        store = kept(path) if path is not None else None
+        clock = ManualClock(now) if now is not None else None
+        self.house = House(*rooms, config=config, seed=seed, store=store, clock=clock)
+        if now is None:
+            self.house.unit(self.events.table)
+            self.house.unit(self.tasks.table)
         self.url, self.sink_url = (
             self.house.call("sqs", "CreateQueue", QueueName=name)["QueueUrl"] for name in ("q", "sink")
         )
@@ -81,6 +87,9 @@ class Workshop:
             if not some:
                 return found
             found += some
+            for message in some:
+                handle = message["ReceiptHandle"]
+                self.house.call("sqs", "DeleteMessage", QueueUrl=self.sink_url, ReceiptHandle=handle)
 
     def bodies(self) -> list[Any]:
         """Take all messages out of the sink; answer their bodies, read as JSON."""

@@ -43,6 +43,7 @@ class Node:
             self.switchboard.targets["states"] = target
         self.switchboard.connect(built)
         self.polls = {poll.name: poll for room in built for poll in room.polls}
+        self.rooms = {room.name: room for room in built}
 
     async def call(self, operation: str, service: str = "sqs", **given: Any) -> dict[str, Any]:
         """Call an operation. A receive that finds nothing answers an empty dict."""
