@@ -59,14 +59,14 @@ class Api:
         """Create a schedule. RoleArn and KmsKeyArn are kept and shown, and change nothing."""
         given = request.input
         group, name = group_of(given), given["Name"]
-        definition = read_definition(self._switchboard, request, tx.now)
         tx.alone()
         arn = schedule_arn(request.region, request.account, group, name)
         wanted = made_by(given)
         there = tx.one(queries.IS_THERE, (request.account, request.region, group, name))
+        if there is not None and is_repeat(wanted, there[0]):
+            return {"ScheduleArn": arn}
+        definition = read_definition(self._switchboard, request, tx.now)
         if there is not None:
-            if is_repeat(wanted, there[0]):
-                return {"ScheduleArn": arn}
             raise ConflictException(f"Schedule {name} already exists.")
         active_group(tx, request, group)
         stored = tx.one(queries.COUNT, (request.account, request.region))

@@ -36,7 +36,7 @@ class Bench:
     def __init__(self, *, at: str = "2026-10-09T09:00:00", real: bool = False, **options: Any) -> None:
         self.clock = options.pop("clock", None) or ManualClock(instant(at))
         self.config = options.pop("config", Config(data=Path(), dev=True, account=ACCOUNT, region=REGION))
-        rooms = (handovers.room, deliveries.room, queues.room, machines.room, schedules.room)
+        rooms = (handovers.room, deliveries.room, queues.room, machines.room, schedules.room, *options.pop("rooms", ()))
         self.house = House(*rooms, config=self.config, clock=self.clock, **options)
         self.posted: list[Delivery] = []
         """Of units that were kept or not: for tests without faults."""
@@ -67,6 +67,12 @@ class Bench:
 
     def update(self, name: str, expression: str, **more: Any) -> None:
         self.call("UpdateSchedule", **wanted(name, expression, **more))
+
+    def ticks_coming(self, **given: Any) -> dict[str, Any]:
+        """Ask ListScheduleTicks."""
+        found = self.house.switchboard.house["ListScheduleTicks"]
+        self.house.switchboard.operations["tasuki", "ListScheduleTicks"] = found
+        return self.house.call("tasuki", "ListScheduleTicks", given)
 
     def over(self, delivery: Delivery) -> None:
         """Say that a delivery is over."""
