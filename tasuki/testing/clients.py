@@ -48,22 +48,22 @@ def unwanted(environment: dict[str, str]) -> list[str]:
     return [name for name in environment if name in OTHERS or name.startswith(PER_SERVICE)]
 
 
-def fresh_session() -> Any:
+def fresh_session(*, profiles: bool = True) -> Any:
     """Answer a boto3 session that has read nothing yet, but shares the models that other sessions have loaded.
 
-    Raises `NoBoto3`.
+    Without `profiles` it heeds no `AWS_PROFILE`. Raises `NoBoto3`.
     """
     global _loader  # noqa: PLW0603 - models are the same for all, and take long to read
     try:
         import boto3
+        import botocore.loaders
         import botocore.session
     except ImportError:
         raise NoBoto3 from None
-    inner = botocore.session.Session()
     if _loader is None:
-        _loader = inner.get_component("data_loader")
-    else:
-        inner.register_component("data_loader", _loader)
+        _loader = botocore.loaders.Loader()
+    inner = botocore.session.Session(session_vars=None if profiles else {"profile": (None, None, None, None)})
+    inner.register_component("data_loader", _loader)
     return boto3.Session(botocore_session=inner)
 
 
@@ -79,7 +79,7 @@ class Clients:
         """Answer the client of a service. Raises `NoBoto3`."""
         if service not in self._made:
             if self._session is None:
-                self._session = fresh_session()
+                self._session = fresh_session(profiles=False)
             from botocore.config import Config
 
             given = self._environment

@@ -23,6 +23,12 @@ def test_boto3_of_the_code_under_test_talks_to_the_house_unchanged(house: Kit) -
     assert house.queue(url).messages[0].sent == datetime(2026, 10, 9, 3, tzinfo=UTC)
 
 
+def test_the_houses_own_clients_heed_no_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "of-somebody")
+    with Kit() as house:
+        assert "QueueUrls" not in house.client("sqs").list_queues()
+
+
 @pytest.mark.usefixtures("house")
 def test_a_key_that_is_not_the_houses_own_is_refused() -> None:
     stranger = boto3.client("sqs", aws_access_key_id="test", aws_secret_access_key="test")
