@@ -46,10 +46,7 @@ def compile_target(target: Mapping[str, Any], rule_arn: str, rule_name: str) -> 
     """Check and compile a target as PutTargets gives it. Raises `ValidationException`."""
     policy = target.get("RetryPolicy") or {}
     arn = parse_arn(target["Arn"])
-    if arn is None:
-        raise ValidationException(
-            f"Parameter {target['Arn']} is not valid. Reason: Provided Arn is not in correct format."
-        )
+    assert arn is not None, "a target that is offered has an ARN"
     render = compile_input(target, rule_arn, rule_name)
     return Aim(
         rule=rule_arn,
