@@ -5,6 +5,8 @@ import base64
 import json
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,46 +33,7 @@ from tasuki.values.errors import StoreFull
 from tasuki.values.instant import Instant
 from tasuki.values.operations import Principal, Request
 from tasuki.values.outbound import Outbound
-from tests.services.buses.destinations_stage import API_KEY, BASIC, Stage, Watcher, room
-
-LOOPBACK = Outbound.of(["127.0.0.0/8", "::1", "hooks.example"])
-
-
-class Server:
-    """Other people's server: notes what it hears, and answers as it is told."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[web.Request, str]] = []
-        self.answers: list[web.Response | None] = []
-        """The next answers (None: never one); then 200."""
-        self.tokens: list[dict[str, Any]] = []
-        self.held, self.arrived = asyncio.Event(), asyncio.Event()
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        self.server = TestServer(app, host="127.0.0.1")
-
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        self.heard.append((request, await request.text()))
-        self.arrived.set()
-        if request.path == "/token":
-            return (
-                web.json_response(self.tokens.pop(0)) if self.tokens else web.Response(status=400, text="s3cret-echo")
-            )
-        answer = (
-            None
-            if request.path == "/never"
-            else self.answers.pop(0)
-            if self.answers
-            else web.json_response({"fine": True})
-        )
-        if answer is None:
-            await self.held.wait()
-            answer = web.Response()
-        return answer
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.port}"
+from tests.services.buses.destinations_stage import API_KEY, BASIC, LOOPBACK, Server, Stage, Watcher, room
 
 
 def by_two_clocks(real: ManualClock) -> Callable[[House], Store]:
@@ -447,6 +410,7 @@ def test_no_secret_in_logs_or_causes_even_if_the_server_says_it_back(
     world.stage.give(world.stage.destination(world.server.url, connection=connection))
     ending = world.ending()
     assert str(ending.cause).endswith("I got ***, *** and Basic ***")
+    assert ending.output["Body"] == "I got ***, *** and Basic ***"
     port = world.server.server.port
     world.run(world.server.server.close())
     world.stage.call("UpdateApiDestination", Name="hook", InvocationEndpoint=f"http://127.0.0.1:{port}/gone")
@@ -506,6 +470,12 @@ def test_proxies_of_the_environment_are_not_used(world: World, monkeypatch: pyte
     monkeypatch.setenv("NETRC", os.devnull)
     world.stage.give(world.stage.destination(world.server.url))
     assert world.ending().succeeded
+
+
+def test_a_house_without_calls_never_has_aiohttp_in_memory() -> None:
+    told = "import sys, tasuki.runtime.node; print('aiohttp' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 # -- how fast -----------------------------------------------------------------------------------------------

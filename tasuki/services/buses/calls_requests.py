@@ -211,12 +211,13 @@ def answered(
         output["Truncated"] = True
     if 200 <= status < 300:
         return Ending(True, output)
+    output["Body"] = text = _hushed(text, call.connection)
     after = retry_after(headers.get("Retry-After"), real_now)
     if after is not None:
         output["RetryAfterMs"] = max(after, 0)
     error = error_of(status) if after is None or after >= 0 else CLIENT
     cause = f"API destination returned HTTP status {status} with payload: {text}"
-    return failed(error, _hushed(cause, call.connection), output)
+    return failed(error, cause, output)
 
 
 def error_of(status: int) -> str:

@@ -176,6 +176,18 @@ _CODES = {
     "INVALID_JSON": "INVALID_JSON",
     "THIRD_ACCOUNT_HOP_DETECTED": "THIRD_ACCOUNT_HOP_DETECTED",
     "MaximumEventAgeInSeconds": "TIMEOUT",
+    # How calls to API destinations end (calls_requests.py).
+    **{
+        name: name
+        for name in (
+            "CONNECTION_FAILURE",
+            "ERROR_FROM_TARGET",
+            "NO_RESOURCE",
+            "SDK_CLIENT_ERROR",
+            "THROTTLING",
+            "TIMEOUT",
+        )
+    },
 }
 _FINAL = frozenset(
     {
@@ -184,6 +196,7 @@ _FINAL = frozenset(
         "NO_PERMISSIONS",
         "NO_RESOURCE",
         "RESOURCE_ALREADY_EXISTS",
+        "SDK_CLIENT_ERROR",
         "THIRD_ACCOUNT_HOP_DETECTED",
     }
 )

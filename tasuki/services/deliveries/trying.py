@@ -119,7 +119,7 @@ class Trying:
             return
         tried.text = self._text(tx, tried)
         cause = ending.cause if ending.cause is not None else str(ending.output.get("Cause") or "")
-        self._refused(tx, tried, shortened(ending.error, cause))
+        self._refused(tx, tried, shortened(ending.error, cause), int(ending.output.get("RetryAfterMs") or 0))
 
     # -- a try ----------------------------------------------------------------------------------------------
 
@@ -187,14 +187,15 @@ class Trying:
         self._record(tx, tried.delivery, target_id, "DELIVERED")
         self._tell(tx, tried.delivery, Ending(succeeded=True, output={"TargetId": target_id}))
 
-    def _refused(self, tx: Tx, tried: Try, refusal: Refusal) -> None:
+    def _refused(self, tx: Tx, tried: Try, refusal: Refusal, after_ms: int = 0) -> None:
+        """Try again later, or give up. `after_ms`: the target asked not to be tried before (the later of the two counts)."""
         delivery = tried.delivery
         said = f"{refusal.code}: {refusal.message}"
         self._record(tx, delivery, "", f"FAILED: {said} (attempt {tried.attempt})")
         if self._switchboard.senders[delivery.sender].is_final(refusal):
             self._give_up(tx, tried, refusal, "")
             return
-        next_at = tx.now + pause_ms(tried.attempt, tx.chance.fraction())
+        next_at = tx.now + max(pause_ms(tried.attempt, tx.chance.fraction()), after_ms)
         exhausted = why_over(delivery, tried.attempt, next_at)
         if exhausted:
             self._give_up(tx, tried, refusal, exhausted)

@@ -163,6 +163,8 @@ class CallWatcher:
             return
         everything = {one.id for one in call.called}
         problem = failure(ending)
+        if not problem and call.stage == "Enrichment" and ending.output.get("Truncated"):
+            problem = "the enrichment answered with more than 6 MB"
         if problem:
             self._close(tx, key, call, Outcome(everything, problem))
         elif call.stage == "Enrichment":

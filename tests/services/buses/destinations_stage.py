@@ -1,8 +1,12 @@
-"""Connections and API destinations without the rest of their room: what is asked of them, and who is told of ends."""
+"""Connections and API destinations without the rest of their room; a server that is called; who is told of ends."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from tasuki.runtime.loop import Duty
 from tasuki.services.buses import destinations_api
@@ -14,6 +18,9 @@ from tasuki.testing import House
 from tasuki.testing.clock import ManualClock
 from tasuki.values.config import Config
 from tasuki.values.documents import dumps
+from tasuki.values.outbound import Outbound
+
+LOOPBACK = Outbound.of(["127.0.0.0/8", "::1", "hooks.example"])
 
 BASIC = {"BasicAuthParameters": {"Username": "ann", "Password": "s3cret-word"}}
 API_KEY = {"ApiKeyAuthParameters": {"ApiKeyName": "X-Key", "ApiKeyValue": "s3cret-key"}}
@@ -23,6 +30,43 @@ def room(_config: Config, switchboard: Switchboard) -> Room:
     """The part of the room that this folder's `test_destinations*` look at."""
     switchboard.targets["events"] = DestinationTarget()
     return Room("buses", "events", destinations_api.operations())
+
+
+class Server:
+    """Other people's server: notes what it hears, and answers as it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[web.Request, str]] = []
+        self.answers: list[web.Response | None] = []
+        """The next answers (None: never one); then 200."""
+        self.tokens: list[dict[str, Any]] = []
+        self.held, self.arrived = asyncio.Event(), asyncio.Event()
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self.server = TestServer(app, host="127.0.0.1")
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        self.heard.append((request, await request.text()))
+        self.arrived.set()
+        if request.path == "/token":
+            return (
+                web.json_response(self.tokens.pop(0)) if self.tokens else web.Response(status=400, text="s3cret-echo")
+            )
+        answer = (
+            None
+            if request.path == "/never"
+            else self.answers.pop(0)
+            if self.answers
+            else web.json_response({"fine": True})
+        )
+        if answer is None:
+            await self.held.wait()
+            answer = web.Response()
+        return answer
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}"
 
 
 class Watcher:
