@@ -239,6 +239,8 @@ class Delivery:
     """What the sender wants to find again at each try."""
     watcher: str | None = None
     """Told once, when it was taken (or, waited for, has succeeded) or was given up. `ROOM:KEY`."""
+    letter: str | None = None
+    """The body of its dead letter, where that is not what the target was given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,7 @@ def post(tx: Tx, switchboard: Switchboard, bus: Bus, aim: Aim, seen: Seen) -> No
             parameters=parameters,
             dead_letter=aim.dead_letter,
             context=context,
+            letter=None if payload is seen.body else seen.body,
         ),
     )
 

@@ -65,6 +65,7 @@ def row_of(delivery: Delivery) -> Row:
         "context": dict(delivery.context),
         "dead_letter": delivery.dead_letter,
         "watcher": delivery.watcher,
+        "letter": delivery.letter,
     }
     return (
         delivery.account,

@@ -227,9 +227,9 @@ class Trying:
         if delivery.dead_letter is not None:
             sender = self._switchboard.senders[delivery.sender]
             attributes = sender.dead_letter(delivery, tried.attempt, tried.id, refusal, exhausted)
-            queue = delivery.dead_letter
+            queue, body = delivery.dead_letter, tried.text if delivery.letter is None else delivery.letter
             try:
-                letter = held(tx, lambda: self._switchboard.bury(tx, queue, tried.text, attributes, delivery.trace))
+                letter = held(tx, lambda: self._switchboard.bury(tx, queue, body, attributes, delivery.trace))
                 outcome = f"DEAD_LETTERED: {said}"
             except DomainError as no:
                 outcome = f"DROPPED: the dead-letter queue {queue} did not take it ({no.code}: {no.message}): {said}"

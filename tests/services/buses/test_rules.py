@@ -285,6 +285,13 @@ def test_a_missing_target_is_a_dead_letter_at_once(stage: Stage) -> None:
     assert stage.rows("deliveries") == 0
 
 
+def test_a_dead_letter_holds_the_event_and_not_what_was_made_of_it(stage: Stage) -> None:
+    """User guide, "Using dead-letter queues": "EventBridge sends the events with failed invocations"."""
+    stage.rule(SHOP, {"Arn": GONE, "Input": '"constant"', "DeadLetterConfig": {"Arn": stage.queue()}})
+    event = stage.put({"n": 1})
+    assert [body["id"] for body in stage.received()] == [event]
+
+
 def test_a_missing_target_without_a_dead_letter_queue_is_in_the_record(stage: Stage) -> None:
     stage.rule(SHOP, {"Arn": GONE}, {"Arn": stage.queue()})
     stage.put({"n": 1})
