@@ -29,7 +29,7 @@ def _row(pipe: dict[str, Any], counted: dict[str, Any]) -> dict[str, Any]:
     return {
         "pipe": pipe["Name"],
         "from": str(pipe["Source"]).rpartition(":")[2],
-        "to": ":".join(str(pipe["Target"]).split(":")[6:]),
+        "to": str(pipe["Target"]).split(":", 5)[-1].removeprefix("stateMachine:"),
         "state": pipe["CurrentState"],
         "desired": pipe["DesiredState"],
         "delivered": counted.get("Delivered", 0),

@@ -11,6 +11,8 @@ from tasuki.services.switchboard import Ending
 from tasuki.values.documents import loads
 from tasuki.values.errors import MalformedDocument
 
+LONGEST_REASON = 500
+"""Of a failure's texts so much is kept, since it is kept for each message."""
 _REASONS = ("Status", "StatusCode", "Error", "Cause", "Body")
 
 
@@ -18,7 +20,7 @@ def failure(ending: Ending) -> str:
     """Answer why a call failed; empty when it succeeded."""
     if ending.succeeded:
         return ""
-    said = [str(ending.output[name]) for name in _REASONS if ending.output.get(name) not in {None, ""}]
+    said = [str(ending.output[name])[:LONGEST_REASON] for name in _REASONS if ending.output.get(name) not in (None, "")]
     what = "the execution" if "ExecutionArn" in ending.output else "the call"
     return f"{what} ended with {': '.join(said) or ending.error}"
 

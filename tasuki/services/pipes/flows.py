@@ -21,6 +21,7 @@ from tasuki.values.instant import SECOND
 CACHED = 2_000
 """Compiled pipes kept in memory, by revision."""
 BATCH_SIZE = "SourceParameters.SqsQueueParameters.BatchSize"
+SOURCES = ("sqs",)
 ENRICHMENTS = ("states", "api-destination")
 """The kinds that answer: what a pipe may be enriched by here."""
 
@@ -77,10 +78,17 @@ def compile_flow(pipe: Pipe, blame: str = "Tags", revision: str = "") -> Flow:
 
     `blame` is the field to name when the execution name's tag and the batch size don't go together.
     """
+    source = arn_in("Source", pipe.source)
+    if source.service not in SOURCES:
+        raise invalid_field(
+            "Source",
+            f"{pipe.source} is a {source.service} source, which this Tasuki doesn't offer; it offers {', '.join(SOURCES)}.",
+        )
+    _no_fifo("Source", pipe.source)
+    _only("SourceParameters", pipe.source_parameters, {"FilterCriteria", "SqsQueueParameters"}, "a queue")
     batch_size, window_s = batching(pipe)
     if pipe.enrichment_parameters and not pipe.enrichment:
         raise invalid_field("EnrichmentParameters", "There are parameters of an enrichment and no Enrichment.")
-    _no_fifo("Source", pipe.source)
     enrichment = _enrichment(pipe) if pipe.enrichment else None
     target = _target(pipe)
     for stage in (enrichment, target):
@@ -99,7 +107,7 @@ def compile_flow(pipe: Pipe, blame: str = "Tags", revision: str = "") -> Flow:
         account=pipe.account,
         region=pipe.region,
         source=pipe.source,
-        source_service=arn_in("Source", pipe.source).service,
+        source_service=source.service,
         batch_size=batch_size,
         window_ms=window_s * SECOND,
         passes=compile_filters(pipe.source_parameters.get("FilterCriteria") or {}),
@@ -128,7 +136,7 @@ def _enrichment(pipe: Pipe) -> Stage:
         )
     given = pipe.enrichment_parameters
     offered = {"InputTemplate", kind.member} if kind.key == "api-destination" else {"InputTemplate"}
-    _only("EnrichmentParameters", given, offered, kind)
+    _only("EnrichmentParameters", given, offered, kind.name)
     return Stage(
         field="Enrichment",
         arn=pipe.enrichment,
@@ -146,7 +154,7 @@ def _target(pipe: Pipe) -> Stage:
     if kind is None:
         raise invalid_field("Target", f"{pipe.target} is no target that this Tasuki offers to pipes.")
     given = pipe.target_parameters
-    _only("TargetParameters", given, {"InputTemplate", kind.member}, kind)
+    _only("TargetParameters", given, {"InputTemplate", kind.member}, kind.name)
     own = dict(given.get(kind.member) or {})
     where = f"TargetParameters.{kind.member}"
     waits = kind.key == "api-destination"
@@ -181,13 +189,11 @@ def _no_fifo(field: str, arn: str) -> None:
         raise invalid_field(field, f"{arn} is a FIFO queue, which this Tasuki doesn't offer yet; use a standard queue.")
 
 
-def _only(field: str, parameters: dict[str, Any], offered: set[str], kind: Kind) -> None:
+def _only(field: str, parameters: dict[str, Any], offered: set[str], whose: str) -> None:
     extra = sorted(name for name, value in parameters.items() if value and name not in offered)
     if extra:
         names = ", ".join(sorted(offered))
-        raise invalid_field(
-            f"{field}.{extra[0]}", f"These parameters don't fit {kind.name}; {field} takes {names} there."
-        )
+        raise invalid_field(f"{field}.{extra[0]}", f"These parameters don't fit {whose}; {field} takes {names} there.")
 
 
 def _renderer(pipe: Pipe, field: str, template: str | None) -> Renderer | None:

@@ -13,12 +13,6 @@ from tasuki.store.store import Tx
 def check_surroundings(tx: Tx, switchboard: Switchboard, pipe: Pipe, flow: Flow) -> None:
     """Refuse what this house doesn't offer, and what isn't there. Raises `ValidationException`."""
     _offered("Source", pipe.source, switchboard.sources)
-    extra = sorted(name for name, value in pipe.source_parameters.items() if value and name not in _SOURCE_PARAMETERS)
-    if extra:
-        raise invalid_field(
-            f"SourceParameters.{extra[0]}",
-            f"These parameters don't fit this pipe; SourceParameters takes {', '.join(_SOURCE_PARAMETERS)}.",
-        )
     if flow.enrichment is not None:
         _offered("Enrichment", pipe.enrichment, switchboard.targets)
         _refuse_standard_enrichment(tx, switchboard, flow.enrichment)
@@ -27,9 +21,6 @@ def check_surroundings(tx: Tx, switchboard: Switchboard, pipe: Pipe, flow: Flow)
     problem = missing(tx, switchboard, flow)
     if problem is not None:
         raise invalid_field(*problem)
-
-
-_SOURCE_PARAMETERS = ("FilterCriteria", "SqsQueueParameters")
 
 
 def missing(tx: Tx, switchboard: Switchboard, flow: Flow) -> tuple[str, str] | None:
