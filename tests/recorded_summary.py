@@ -40,6 +40,9 @@ SUITES = (
     Suite("tests/language/test_jsonata_suite.py::test_case", "JSONata, official suite"),
     Suite("tests/rules/test_patterns.py::test_recorded_case", "event patterns"),
     Suite("tests/rules/test_patterns.py::test_pattern_in_use", "event patterns in use"),
+    Suite("tests/services/buses/test_recorded.py::test_trace", "EventBridge traces"),
+    Suite("tests/services/buses/test_recorded.py::test_schedule_expression", "schedules of rules"),
+    Suite("tests/services/buses/test_integration.py::test_put_events_is_answered", "executions, with a real bus"),
     Suite("tests/services/queues/test_conformance.py::test_trace", "SQS traces"),
     Suite("tests/services/queues/test_conformance.py::test_fact", "SQS facts"),
 )
