@@ -8,8 +8,9 @@ from typing import Annotated
 import click
 import typer
 
+from tasuki.cli.clock_commands import clock
 from tasuki.cli.complaints import Code, Complaint, complaint_of
-from tasuki.cli.options import Place, StoreUrl, folder, url
+from tasuki.cli.options import Data, Json, Place, StoreUrl, folder, url
 
 app = typer.Typer(
     name="tasuki",
@@ -21,19 +22,9 @@ app = typer.Typer(
 )
 queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(queue, name="queue")
+app.add_typer(clock, name="clock")
 
 
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        envvar="TASUKI_DATA",
-        parser=folder,
-        metavar="DIR",
-        help="The node's data directory. Default: the variables of `tasuki env`, else .tasuki",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="JSON for programs, one document a line.")]
 Execution = Annotated[
     str | None, typer.Argument(help="ARN, MACHINE:NAME, name, or a machine: its latest. Left out: the latest of all.")
 ]
@@ -78,12 +69,19 @@ def up(
             "A password is better given by TASUKI_STORE, PGPASSWORD or ~/.pgpass: command lines can be read by others.",
         ),
     ] = None,
+    clock: Annotated[
+        str,
+        typer.Option(
+            metavar="real|manual",
+            help="manual: time stands still in this house until it is moved, by tasuki clock. See docs/CLOCK.md.",
+        ),
+    ] = "real",
     as_json: Json = False,
 ) -> None:
     """Start a node. Prints one line when it is ready; Ctrl-C or SIGTERM ends it, and nothing is lost."""
     from tasuki.cli import node
 
-    raise typer.Exit(node.up(data, config, store, host=host, port=port, dev=dev, as_json=as_json))
+    raise typer.Exit(node.up(data, config, store, host=host, port=port, dev=dev, clock=clock, as_json=as_json))
 
 
 @app.command()

@@ -15,9 +15,19 @@ _READABLE = "a command line can be read by other users; a password belongs into 
 
 
 def up(
-    data: Path, config: Path | None, store: str | None = None, *, host: str, port: int, dev: bool, as_json: bool
+    data: Path,
+    config: Path | None,
+    store: str | None = None,
+    *,
+    host: str,
+    port: int,
+    dev: bool,
+    clock: str = "real",
+    as_json: bool,
 ) -> int:
     """Run a node until SIGTERM or SIGINT; answer its exit code. Prints one line when it is ready."""
+    if clock not in {"real", "manual"}:
+        raise Complaint(f"--clock {clock}: a clock is real, or manual (moved by tasuki clock)", Code.USAGE)
     if not 0 <= port <= 65535:
         raise Complaint(f"--port {port}: a port is a number up to 65535", Code.USAGE)
     with presence.starting(data) as sign:
@@ -29,10 +39,13 @@ def up(
         def ready(url: str) -> None:
             sign.take_down()
             if as_json:
-                screen.show_json({"ready": True, "url": url, "data": str(data), "store": place, "dev": dev})
+                moved = {"clock": clock} if clock == "manual" else {}
+                screen.show_json({"ready": True, "url": url, "data": str(data), "store": place, "dev": dev, **moved})
             else:
                 shared = "" if place is None else f" and {place}"
                 screen.line(f"Tasuki is ready at {url}, data in {data}{shared}. Next: eval $(tasuki env{_flag(data)})")
+                if clock == "manual":
+                    screen.line(f"Its clock stands still until you move it: tasuki clock advance 1h{_flag(data)}")
 
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and end are ours to tell
@@ -40,7 +53,9 @@ def up(
         try:
             if store is not None and any(store in word for word in sys.argv) and has_password(store):
                 _log.warning("--store: %s", _READABLE)
-            settings = read_config(data, config, host=host, port=port, dev=dev, **({"store": store} if store else {}))
+            settings = read_config(
+                data, config, host=host, port=port, dev=dev, clock=clock, **({"store": store} if store else {})
+            )
             place = place_of(settings)
             return serve(settings, on_ready=ready)
         except Exception as error:

@@ -34,3 +34,14 @@ StoreUrl = Annotated[
         help="postgresql://USER@HOST/DATABASE. Default: as tasuki.toml in DIR says, else the file in DIR.",
     ),
 ]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="TASUKI_DATA",
+        parser=folder,
+        metavar="DIR",
+        help="The node's data directory. Default: the variables of `tasuki env`, else .tasuki",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs, one document a line.")]

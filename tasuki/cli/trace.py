@@ -61,7 +61,7 @@ def list_handovers(reach: Reach, **wanted: str) -> list[dict[str, Any]]:
         request["NextToken"] = page["NextToken"]
 
 
-def call_house(reach: Reach, operation: str, request: dict[str, Any]) -> Any:
+def call_house(reach: Reach, operation: str, request: dict[str, Any], *, answer_within_s: int = 10) -> Any:
     """Call an operation of the house's own service. Raises `Complaint`."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
@@ -71,7 +71,7 @@ def call_house(reach: Reach, operation: str, request: dict[str, Any]) -> Any:
     headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"Tasuki.{operation}"}
     call = AWSRequest("POST", reach.url + "/", headers, documents.dumpb(request))
     SigV4Auth(Credentials(reach.access_key, reach.secret_key), "tasuki", reach.region).add_auth(call)
-    reply = URLLib3Session(timeout=10).send(call.prepare())
+    reply = URLLib3Session(timeout=answer_within_s).send(call.prepare())
     answer = documents.loads(reply.content or b"{}")
     if reply.status_code != 200:
         raise Complaint(

@@ -135,6 +135,11 @@ class Conductor:
             self.speed = speed
             self._flow = asyncio.create_task(self._run(speed, self._steady()), name="clock")
 
+    def close(self) -> None:
+        """Let a clock that runs stand still: the node ends."""
+        if self._flow is not None:
+            self._flow.cancel()
+
     @property
     def busy(self) -> tuple[str, ...]:
         """What has something to do at this instant."""

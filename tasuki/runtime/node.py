@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,17 +24,20 @@ from tasuki.runners.process import ProcessRunner
 from tasuki.runtime import nodes_home, which_store
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
-from tasuki.runtime.clock import WallClock
+from tasuki.runtime.clock import HandClock, WallClock
+from tasuki.runtime.clock_desk import ClockDesk
+from tasuki.runtime.conductor import Conductor
 from tasuki.runtime.courier import Courier
 from tasuki.runtime.credentials import has_key, owner_key
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.runtime.nodes import Membership
 from tasuki.runtime.nodes_home import url_of
-from tasuki.runtime.opening import open_store
+from tasuki.runtime.opening import open_store, take_clock
 from tasuki.runtime.share import Share
 from tasuki.services import buses, deliveries, handovers, machines, pipes, queues, schedules, tasks
 from tasuki.services.switchboard import Switchboard
-from tasuki.store import place
+from tasuki.services.tasks.setting import Here
+from tasuki.store import place, standing
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
@@ -74,6 +78,8 @@ class Node:
     courier: Courier
     membership: Membership | None
     """None where the store has this node only."""
+    conductor: Conductor | None
+    """None where the clock is real."""
 
 
 async def build(config: Config) -> Node:
@@ -106,35 +112,12 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
     rooms: dict[str, Room] = {room.name: room for room in (make(config, switchboard) for make in ROOMS)}
     switchboard.connect(rooms.values())
     switchboard.url = url_of(config.host, config.port)
-    owner = Principal(key)
-
-    def credential(access_key: str) -> "Found | Awaitable[Found]":
-        if access_key == key:
-            return secret, owner
-        return store.look(lambda tx: switchboard.credential(tx, access_key))
-
-    operations: dict[str, Operations] = {
-        room.service: room.operations for room in rooms.values() if room.service is not None
-    }
-    operations["tasuki"] = {**operations["tasuki"], **switchboard.house}
-    door = Door(
-        config=config,
-        operations=operations,
-        store=store,
-        bell=bell,
-        clock=clock,
-        real_clock=WallClock(),
-        chance=chance,
-        credential=credential,
-    )
-    contact = Contact(str(config.data / "tasks"), config.lost_node_s)
-    runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
+    contact, share = Contact(str(config.data / "tasks"), config.lost_node_s), Share()
+    here = membership = None
     if config.store is None:
         contact.lift()  # nobody else could take our tasks
-    share = Share()
-    duties: list[Duty] = [TimerDuty(rooms, store, clock, share)]
-    here = membership = None
-    if config.store is not None:
+        await take_clock(config, store, clock)
+    else:
         here, setting = nodes_home.here(config.data, chance), tasks.setting_of(config, switchboard)
         joining = nodes_home.joining(config, nodes_home.digest(key, secret), setting.memory_mib)
         membership = Membership(
@@ -147,9 +130,8 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
             share=share,
             wall=WallClock(),
         )
-        await membership.join()
-        which_store.mark(config.data, config.store)
-        duties.append(membership)
+        await _take_part(config, store, clock, here, membership)
+    runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
     attendant = Attendant(
         store=store,
         runner=runner,
@@ -159,10 +141,64 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
         clock=clock,
         here=here,
     )
+    duties: list[Duty] = [TimerDuty(rooms, store, clock, share), *([membership] if membership is not None else [])]
     courier = _courier(config, store, switchboard, bell, clock)
     duties += [attendant, courier]
     duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
-    return Node(config, store, bell, Loop(duties, bell, clock), door, attendant, courier, membership)
+    loop = Loop(duties, bell, clock, movable=isinstance(clock, HandClock))
+    conductor = None
+    if isinstance(clock, HandClock):
+        conductor = _conductor(loop, clock, bell, store, attendant, courier=courier)
+    desk = ClockDesk(conductor=conductor, loop=loop, clock=clock, store=store)
+    owner = Principal(key)
+
+    def credential(access_key: str) -> "Found | Awaitable[Found]":
+        if access_key == key:
+            return secret, owner
+        return store.look(lambda tx: switchboard.credential(tx, access_key))
+
+    operations: dict[str, Operations] = {
+        room.service: room.operations for room in rooms.values() if room.service is not None
+    }
+    operations["tasuki"] = {**operations["tasuki"], **switchboard.house, **desk.operations}
+    door = Door(
+        config=config,
+        operations=operations,
+        store=store,
+        bell=bell,
+        clock=clock,
+        real_clock=WallClock(),
+        chance=chance,
+        credential=credential,
+    )
+    return Node(config, store, bell, loop, door, attendant, courier, membership, conductor)
+
+
+async def _take_part(config: Config, store: Store, clock: Clock, here: Here, membership: Membership) -> None:
+    """Join the nodes of a house, and see that no two of them go by different clocks, also where two come at once."""
+    assert config.store is not None, "a store of several"
+    await take_clock(config, store, clock, here.node)
+    await membership.join()
+    try:
+        await take_clock(config, store, clock, here.node)
+    except ConfigError:
+        await membership.leave()
+        raise
+    which_store.mark(config.data, config.store)
+
+
+def _conductor(
+    loop: Loop, clock: HandClock, bell: Bell, store: Store, attendant: Attendant, *, courier: Courier
+) -> Conductor:
+    return Conductor(
+        loop=loop,
+        clock=clock,
+        bell=bell,
+        couriers=(courier,),
+        keep=lambda instant: store.write(lambda tx: standing.keep(tx, instant)),
+        steady=time.monotonic,
+        tasks=lambda: attendant.running,
+    )
 
 
 def _courier(config: Config, store: Store, switchboard: Switchboard, bell: Bell, clock: Clock) -> Courier:
@@ -230,6 +266,8 @@ async def _serve(node: Node, listener: socket.socket, on_ready: Callable[[], Non
     if failed:
         log.critical("the loop ended", exc_info=duties.exception())
     node.bell.close()  # long polls get their answer now
+    if node.conductor is not None:
+        node.conductor.close()
     server.should_exit = True
     duties.cancel()
     with suppress(asyncio.CancelledError, Exception):

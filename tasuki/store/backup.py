@@ -25,7 +25,7 @@ PAGES = 256
 """Pages that are copied at a time (1 MiB): the node's own reads of the file come in between."""
 COUNTED = 1_000_000
 """Rows of a table that are counted at most, where the number only informs."""
-OF_THE_HOUSE = frozenset({"house", "timers", "leases", "nodes"})
+OF_THE_HOUSE = frozenset({"house", "timers", "leases", "nodes", "clock"})
 """Tables that have rows in a store in which nobody has made anything yet."""
 _BESIDE = ("-wal", "-shm", "-journal")
 _NOTE = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"

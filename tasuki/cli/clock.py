@@ -1,0 +1,100 @@
+"""`clock`: what time it is in a house whose clock is moved by hand, and moving it."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from tasuki.cli import screen
+from tasuki.cli.complaints import Code, Complaint
+from tasuki.cli.reach import Reach
+from tasuki.values.durations import parse_duration, parse_instant
+from tasuki.values.instant import Instant, to_iso
+
+WAIT_S = 5
+"""After how long a long way is reported on."""
+ANSWER_WITHIN_S = 70
+FIRST_S = 1
+
+
+def show(reach: Reach, *, as_json: bool) -> None:
+    """Print where the clock stands, what is due next, and what is at work."""
+    _show(_call(reach, "GetClock", {}), as_json=as_json)
+
+
+def run(reach: Reach, speed: float, *, as_json: bool) -> None:
+    """Let the clock run, or stand still (0)."""
+    _show(_call(reach, "RunClock", {"Speed": speed}), as_json=as_json)
+
+
+def advance(find: Callable[[], Reach], by: str, patience_s: float, *, as_json: bool) -> None:
+    """Move the clock on by a duration, however many requests it takes."""
+    try:
+        parse_duration(by)
+    except ValueError as bad:
+        raise Complaint(str(bad), Code.USAGE) from None
+    _move(find(), {"By": by}, patience_s, as_json=as_json)
+
+
+def set_to(find: Callable[[], Reach], to: str, patience_s: float, *, as_json: bool) -> None:
+    """Move the clock on to an instant."""
+    try:
+        target: Instant = parse_instant(to)
+    except ValueError as bad:
+        raise Complaint(str(bad), Code.USAGE) from None
+    _move(find(), {"To": to_iso(target)}, patience_s, as_json=as_json)
+
+
+def _move(reach: Reach, target: dict[str, Any], patience_s: float, *, as_json: bool) -> None:
+    visited, counts, wait_s = 0, Counter[str](), FIRST_S
+    while True:
+        said = _call(reach, "AdvanceClock", {**target, "PatienceSeconds": patience_s, "WaitSeconds": wait_s})
+        visited += said["Visited"]
+        counts.update(said["Counts"])
+        if said["Arrived"]:
+            break
+        busy = ", ".join(said["Busy"])
+        screen.line(f"at {said['Now']}, {visited} instants visited{f'; at work: {busy}' if busy else ''}", sys.stderr)
+        target, wait_s = {"To": said["To"]}, WAIT_S
+    if as_json:
+        screen.show_json({"now": said["Now"], "visited": visited, "counts": dict(counts)})
+        return
+    screen.line(f"It is {said['Now']} in the house, after {visited} {'instant' if visited == 1 else 'instants'}.")
+    happened = [f"{count} {_words(name)}" for name, count in counts.items() if count]
+    if happened:
+        screen.line(f"Meanwhile: {', '.join(happened)}.")
+
+
+def _show(said: dict[str, Any], *, as_json: bool) -> None:
+    following = said.get("Next")
+    if as_json:
+        screen.show_json(
+            {
+                "now": said["Now"],
+                "kind": said["Kind"],
+                "speed": said["Speed"],
+                "next": {"at": following["At"], "what": following["What"]} if following else None,
+                "busy": said["Busy"],
+            }
+        )
+        return
+    how = "by the machine's clock" if said["Kind"] == "real" else "it stands still"
+    if said["Kind"] == "manual" and said["Speed"]:
+        how = f"it runs at speed {said['Speed']:g}"
+    screen.line(f"It is {said['Now']} in the house; {how}.")
+    if following:
+        screen.line(f"Due next: {following['At']}  {following['What']}")
+    if said["Busy"]:
+        screen.line(f"At work: {', '.join(said['Busy'])}")
+
+
+def _words(name: str) -> str:
+    """Write `ExecutionsStarted` as people do."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+
+
+def _call(reach: Reach, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    from tasuki.cli.trace import call_house  # which imports much of what other commands need
+
+    answer: dict[str, Any] = call_house(reach, operation, request, answer_within_s=ANSWER_WITHIN_S)
+    return answer

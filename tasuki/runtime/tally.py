@@ -1,0 +1,92 @@
+"""What happened in a house between two looks, by numbers that cost next to nothing: the newest rows, and what ended since."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tasuki.store.store import Tx
+from tasuki.values.instant import Instant
+
+NEWEST = "SELECT coalesce((SELECT max(id) FROM executions), 0), coalesce((SELECT max(id) FROM handovers), 0)"
+ENDED = (
+    "SELECT count(*), count(*) FILTER (WHERE status = 'SUCCEEDED') FROM executions "
+    "WHERE stopped_at >= ? AND stopped_at IS NOT NULL AND map_run IS NULL"
+)
+STOPPED = "SELECT count(*) FROM tasks WHERE stopped_at >= ? AND stopped_at IS NOT NULL"
+MESSAGES = (
+    "SELECT coalesce(CAST(sum(sent) AS BIGINT), 0), coalesce(CAST(sum(deleted) AS BIGINT), 0), "
+    "coalesce(CAST(sum(moved_to_dlq) AS BIGINT), 0) FROM shelf_counts"
+)
+HANDED_OVER = (
+    "SELECT count(*) FILTER (WHERE outcome = 'DELIVERED'), count(*) FILTER (WHERE outcome LIKE 'FAILED%'), "
+    "count(*) FILTER (WHERE source LIKE 'arn:aws:scheduler:%') FROM handovers WHERE id > ?"
+)
+
+
+class Counts(NamedTuple):
+    """What happened. Executions started include the children of Map Runs, those that ended do not."""
+
+    schedule_ticks: int
+    executions_started: int
+    executions_succeeded: int
+    executions_failed: int
+    tasks_stopped: int
+    messages_sent: int
+    messages_deleted: int
+    dead_letters: int
+    deliveries: int
+    deliveries_failed: int
+
+    @property
+    def shown(self) -> dict[str, int]:
+        """The same in the words of the API: `ScheduleTicks`, `ExecutionsStarted` ..."""
+        return {name.title().replace("_", ""): count for name, count in self._asdict().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where the house stood at `since`."""
+
+    since: Instant
+    executions: int
+    handovers: int
+    ended: int
+    succeeded: int
+    stopped: int
+    sent: int
+    deleted: int
+    dead: int
+
+
+def look(tx: Tx, since: Instant | None = None) -> Look:
+    """Count what has happened up to now, and what of it at or after `since` (now, if left out). Reads only."""
+    at = tx.now if since is None else since
+    executions, handovers = _row(tx, NEWEST)
+    ended, succeeded = _row(tx, ENDED, at)
+    (stopped,) = _row(tx, STOPPED, at)
+    return Look(at, executions, handovers, ended, succeeded, stopped, *_row(tx, MESSAGES))
+
+
+def since(tx: Tx, before: Look) -> Counts:
+    """Count what has happened since an earlier look. Reads only. What is gone meanwhile (retention, a purge) counts as nothing."""
+    now = look(tx, before.since)
+    delivered, failed, ticks = _row(tx, HANDED_OVER, before.handovers)
+    succeeded = now.succeeded - before.succeeded
+    counts = Counts(
+        schedule_ticks=ticks,
+        executions_started=now.executions - before.executions,
+        executions_succeeded=succeeded,
+        executions_failed=now.ended - before.ended - succeeded,
+        tasks_stopped=now.stopped - before.stopped,
+        messages_sent=now.sent - before.sent,
+        messages_deleted=now.deleted - before.deleted,
+        dead_letters=now.dead - before.dead,
+        deliveries=delivered,
+        deliveries_failed=failed,
+    )
+    return Counts(*(max(0, one) for one in counts))
+
+
+def _row(tx: Tx, sql: str, *params: int) -> tuple[int, ...]:
+    row = tx.one(sql, params)
+    assert row is not None, "a count answers"
+    return row
