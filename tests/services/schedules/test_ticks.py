@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasuki.services.schedules import queries
 from tasuki.services.schedules.polls import SLICE
 from tasuki.store.store import Params, Row, Tx
 from tasuki.values.instant import DAY, MINUTE
@@ -334,6 +335,36 @@ def test_schedules_that_are_not_due_are_not_looked_at(bench: Bench) -> None:
     assert len(bench.house.look(look)) == 1
     bench.house.advance(hours=10)
     assert bench.posts == []
+
+
+HOT = {
+    "FIRING": queries.FIRING,
+    "MOVE_ON": queries.MOVE_ON,
+    "TICK": queries.TICK,
+    "BY_NAME": queries.BY_NAME,
+    "IS_THERE": queries.IS_THERE,
+    "PAGE": queries.PAGE,
+    "PAGE_OF_GROUP": queries.PAGE_OF_GROUP,
+    "PAGE_OF_GROUP_FROM": queries.PAGE_OF_GROUP_FROM,
+    "SOME_OF_GROUP": queries.SOME_OF_GROUP,
+    "DELETE_COMPLETED": queries.DELETE_COMPLETED,
+    "PLANNED": queries.PLANNED,
+    "PLANNED_BY_NAME": queries.PLANNED_BY_NAME,
+    "DELETING": queries.DELETING,
+    "COUNT": queries.COUNT,
+}
+
+
+@pytest.mark.sqlite_only(reason="a plan is the planner's own words")
+@pytest.mark.parametrize("name", HOT)
+def test_statements_find_their_rows_by_index(bench: Bench, name: str) -> None:
+    sql = HOT[name]
+    plan = bench.house.look(lambda tx: tx.all("EXPLAIN QUERY PLAN " + sql, ("x",) * sql.count("?")))
+    steps = [row[3] for row in plan]
+    assert steps
+    assert not [step for step in steps if "TEMP B-TREE" in step], steps
+    scans = [step for step in steps if step.startswith("SCAN") and "schedule_groups_deleting" not in step]
+    assert not scans, steps
 
 
 # -- what comes next ----------------------------------------------------------------------------------------
