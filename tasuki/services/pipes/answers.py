@@ -13,20 +13,27 @@ from tasuki.values.errors import MalformedDocument
 
 LONGEST_REASON = 500
 """Of a failure's texts so much is kept, since it is kept for each message."""
-_REASONS = ("Status", "StatusCode", "Error", "Cause", "Body")
+_REASONS = ("Status", "Error", "Cause", "Body")
 
 
 def failure(ending: Ending) -> str:
     """Answer why a call failed; empty when it succeeded."""
     if ending.succeeded:
         return ""
+    if ending.cause:
+        return f"{ending.error}: {ending.cause[:LONGEST_REASON]}"
     said = [str(ending.output[name])[:LONGEST_REASON] for name in _REASONS if ending.output.get(name) not in (None, "")]
     what = "the execution" if "ExecutionArn" in ending.output else "the call"
     return f"{what} ended with {': '.join(said) or ending.error}"
 
 
 def answer_text(ending: Ending) -> str:
-    """Answer what a call that succeeded answered: an execution's output, or the body of an HTTP response."""
+    """Answer what a call that succeeded answered: an execution's output, or the body of an HTTP response.
+
+    Raises `BadAnswer` for a response of which a part was left behind: half an answer says nothing.
+    """
+    if ending.output.get("Truncated"):
+        raise BadAnswer("the response is larger than an API destination may answer")
     answer = ending.output.get("Output", ending.output.get("Body"))
     return answer if isinstance(answer, str) else ""
 

@@ -162,20 +162,18 @@ class CallWatcher:
         if call is None:
             return
         everything = {one.id for one in call.called}
-        problem = failure(ending)
-        if not problem and call.stage == "Enrichment" and ending.output.get("Truncated"):
-            problem = "the enrichment answered with more than 6 MB"
-        if problem:
-            self._close(tx, key, call, Outcome(everything, problem))
-        elif call.stage == "Enrichment":
-            if tx.run(queries.KEEP_ANSWER, (answer_text(ending), key)):
-                set_timer(tx, ROOM, key, tx.now)
-        else:
+        failed, problem = everything, failure(ending)
+        if not problem:
             try:
-                failed, problem = failed_items(answer_text(ending), everything)
+                answer = answer_text(ending)
+                if call.stage == "Enrichment":
+                    if tx.run(queries.KEEP_ANSWER, (answer, key)):
+                        set_timer(tx, ROOM, key, tx.now)
+                    return
+                failed, problem = failed_items(answer, everything)
             except BadAnswer as bad:
-                failed, problem = everything, bad.message
-            self._close(tx, key, call, Outcome(failed, problem))
+                problem = bad.message
+        self._close(tx, key, call, Outcome(failed, problem))
 
     def on_timer(self, tx: Tx, key: str) -> None:
         """Take an enriched batch to its target; give up one that took too long."""

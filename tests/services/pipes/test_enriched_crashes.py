@@ -73,7 +73,7 @@ def test_a_crash_while_the_target_works(tmp_path: Path) -> None:
     shop = reopened(shop, tmp_path / "tasuki.db")
     with shop.house:
         (given,) = shop.given()
-        shop.finish(given.watcher, {"StatusCode": 200, "Body": ""})
+        shop.finish(given.watcher, {"Status": 200, "Body": ""})
         assert shop.outcomes() == ["DELIVERED"]
         assert shop.counts() == (0, 0)
 

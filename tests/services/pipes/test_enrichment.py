@@ -230,12 +230,12 @@ def test_a_destination_before_and_a_destination_behind(shop: Workshop) -> None:
     (asked,) = shop.given()
     assert asked.parameters == {"PathParameterValues": ["98101"]}
     assert json.loads(asked.payload)["body"] == '{"zip": "98101"}'
-    shop.finish(asked.watcher, {"StatusCode": 200, "Body": '{"city": "Seattle"}'})
+    shop.finish(asked.watcher, {"Status": 200, "Body": '{"city": "Seattle"}'})
     (_, told) = shop.given()
     assert told.parameters == {"PathParameterValues": ["Seattle"]}
     assert told.payload == '{"c": "Seattle"}'
     assert shop.counts() == (0, 1)
-    shop.finish(told.watcher, {"StatusCode": 200, "Body": ""})
+    shop.finish(told.watcher, {"Status": 200, "Body": ""})
     assert shop.counts() == (0, 0)
     assert shop.outcomes() == ["DELIVERED"]
 
@@ -245,7 +245,7 @@ def test_what_a_destination_answers_is_the_event(shop: Workshop, body: str, expe
     shop.pipe(SINK, 1, Enrichment=DESTINATION)
     shop.send("a")
     (asked,) = shop.given()
-    shop.finish(asked.watcher, {"StatusCode": 200, "Body": body})
+    shop.finish(asked.watcher, {"Status": 200, "Body": body})
     assert [message["Body"] for message in shop.sink()] == ([expected] if expected is not None else [])
     assert shop.counts() == (0, 0)
 

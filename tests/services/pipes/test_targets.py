@@ -169,7 +169,7 @@ def test_a_destination_is_called_and_waited_for(shop: Workshop) -> None:
     }
     assert shop.counts() == (0, 1)
     assert shop.outcomes() == []
-    shop.finish(given.watcher, {"StatusCode": 200, "Body": "ok"})
+    shop.finish(given.watcher, {"Status": 200, "Body": "ok"})
     assert shop.counts() == (0, 0)
     assert shop.outcomes() == ["DELIVERED"]
 
@@ -195,7 +195,7 @@ def test_what_a_destination_says_of_the_message(shop: Workshop, body: str, is_do
     shop.pipe(DESTINATION, 1)
     (sent,) = shop.send("a")
     (given,) = shop.given()
-    shop.finish(given.watcher, {"StatusCode": 200, "Body": body.replace("ID", sent)})
+    shop.finish(given.watcher, {"Status": 200, "Body": body.replace("ID", sent)})
     assert shop.counts() == (0, 0 if is_done else 1)
     assert shop.rows("pipe_calls") == 0
     assert shop.outcomes()[0].startswith("DELIVERED" if is_done else "FAILED: ")
@@ -205,12 +205,22 @@ def test_a_call_that_failed_leaves_the_message(shop: Workshop) -> None:
     shop.pipe(DESTINATION, 1)
     shop.send("a")
     (given,) = shop.given()
-    shop.finish(given.watcher, {"StatusCode": 503, "Body": "busy"}, succeeded=False)
+    shop.finish(given.watcher, {"Status": 503, "Body": "busy"}, succeeded=False)
     assert shop.outcomes() == ["FAILED: the call ended with 503: busy"]
     shop.house.advance(seconds=29)
     assert len(shop.given()) == 1
     shop.house.advance(seconds=1)
     assert len(shop.given()) == 2
+
+
+@pytest.mark.parametrize("members", [{}, {"Enrichment": DESTINATION}])
+def test_half_an_answer_says_nothing(shop: Workshop, members: dict[str, Any]) -> None:
+    shop.pipe(DESTINATION, 1, **members)
+    shop.send("a")
+    (given,) = shop.given()
+    shop.finish(given.watcher, {"Status": 200, "Body": "[1, 2", "Truncated": True})
+    assert shop.outcomes() == ["FAILED: the response is larger than an API destination may answer"]
+    assert shop.counts() == (0, 1)
 
 
 def test_an_end_that_is_told_twice_or_too_late_changes_nothing(shop: Workshop) -> None:
@@ -221,7 +231,7 @@ def test_an_end_that_is_told_twice_or_too_late_changes_nothing(shop: Workshop) -
     assert len(shop.outcomes()) == 1
     assert "did not answer within the 5 minutes" in shop.outcomes()[0]
     for _ in range(2):
-        shop.finish(first.watcher, {"StatusCode": 200, "Body": ""})
+        shop.finish(first.watcher, {"Status": 200, "Body": ""})
     assert len(shop.outcomes()) == 1
     shop.house.advance(seconds=1)
     assert shop.rows("timers") == shop.rows("pipe_calls") == 1  # the second try
