@@ -36,11 +36,14 @@ from tasuki.testing.scripted import Script
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config, Image
 from tasuki.values.instant import Instant, from_datetime, to_datetime
+from tasuki.values.outbound import Outbound
 
 T = TypeVar("T")
 START = "2026-01-01T00:00:00+00:00"
 MEMORY_MIB = 1 << 20
 """What tasks may use together, unless a test says otherwise: more than any test asks for, on every machine the same."""
+LOOPBACK = ["127.0.0.0/8", "::1", "localhost"]
+"""Where API destinations may call besides public addresses: a server of the test's own."""
 STORIES = 5
 """Executions and tasks that are told of under a test that failed."""
 
@@ -84,6 +87,7 @@ class Kit:
             memory_mib=memory_mib,
             images=self._images,
             quotas=dict(quotas or {}),
+            outbound=Outbound.of(LOOPBACK),
         )
         self.url = f"http://127.0.0.1:{number}"
         self._birth = Birth(
@@ -100,6 +104,7 @@ class Kit:
             patience_s=patience_s,
         )
         self._changed = threading.Condition()
+        self._away_ms = 0
         self.lives = 0
         """How often a node was started: once, and once more for each crash."""
         self._closed = False
@@ -197,12 +202,14 @@ class Kit:
 
     # -- crashes ----------------------------------------------------------------------------------------------
 
-    def crash(self, *, after: int | None = None) -> None:
-        """Kill the node as SIGKILL does, and start another on what it had committed. The world goes on, the clock stands.
+    def crash(self, *, after: int | None = None, **away: float) -> None:
+        """Kill the node as SIGKILL does, and start another on what it had committed. The world outside goes on.
 
-        `after=3`: not now, but right after its third commit from here on, before anybody has heard of it. Clients find their
-        connection gone, and ask again, as boto3 does by itself.
+        `hours=3`: for so long there is no node, and what was due meanwhile is late; else no time passes. `after=3`: not now, but
+        right after its third commit from here on, before anybody has heard of it. Clients find their connection gone, and ask
+        again, as boto3 does by itself.
         """
+        self._away_ms = duration_ms(**away)  # type: ignore[arg-type]
         if after is not None:
             self._living().store.dies_in = after
             return
@@ -277,6 +284,8 @@ class Kit:
     def _reborn(self, image: bytes) -> None:
         if self._closed:
             return
+        self.clock.set(self.clock.now() + self._away_ms)
+        self._away_ms = 0
         try:
             self._bear(image)
         except BaseException as bad:  # noqa: BLE001 - there is nobody else to tell

@@ -35,7 +35,9 @@ from tasuki.runners.runner import Runner
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import HandClock, WallClock
-from tasuki.runtime.conductor import ClockBusy, Conductor, Courier, Restless
+from tasuki.runtime.conductor import ClockBusy, Conductor, Restless
+from tasuki.runtime.conductor import Courier as Awaited
+from tasuki.runtime.courier import Courier
 from tasuki.runtime.loop import Duty, Loop, PollDuty, TimerDuty
 from tasuki.runtime.node import ROOMS
 from tasuki.services.switchboard import Switchboard
@@ -98,7 +100,7 @@ class Birth:
     image: bytes | None
     runner: Callable[[str], Runner]
     """Given the house's id."""
-    couriers: Sequence[Courier] = ()
+    couriers: Sequence[Awaited] = ()
     running: Callable[[], Sequence[Any]] = tuple
     """The attempts that run in real time."""
     patience_s: float = 60.0
@@ -229,8 +231,16 @@ class Life:
             switchboard=self.switchboard,
             clock=birth.clock,
         )
+        self._courier = Courier(
+            store=self.store,
+            switchboard=self.switchboard,
+            bell=bell,
+            clock=birth.clock,
+            real_clock=WallClock(),
+            outbound=config.outbound,
+        )
         polls = [PollDuty(poll, self.store, birth.clock) for room in self.rooms.values() for poll in room.polls]
-        duties: list[Duty] = [TimerDuty(self.rooms, self.store, birth.clock), self._attendant, *polls]
+        duties: list[Duty] = [TimerDuty(self.rooms, self.store, birth.clock), self._attendant, self._courier, *polls]
         await self._attendant.open()
         self.bell, self._duties = bell, Loop(duties, bell, birth.clock, movable=True)
         self._conductor = Conductor(
@@ -240,7 +250,7 @@ class Life:
             keep=_keep_nothing,
             steady=time.monotonic,
             tasks=birth.running,
-            couriers=birth.couriers,
+            couriers=(*birth.couriers, self._courier),
         )
         self._serving = asyncio.ensure_future(self._duties.serve())
         await self._listen()
@@ -321,6 +331,8 @@ class Life:
         connections: list[Any] = list(self._state.connections)
         for connection in connections:
             connection._transport.abort()  # noqa: SLF001 - as the kernel does for a process that was killed
+        if not self._dying:
+            await self._courier.close()
         mine = asyncio.current_task()
         others = [task for task in asyncio.all_tasks(self._loop) if task is not mine]
         for task in others:
