@@ -147,3 +147,20 @@ def test_a_planned_time_fires_on_one_node(postgres_url: str) -> None:
         assert sorted(times) == [f"2026-01-01T00:0{minute}:00Z" for minute in range(1, 6)]
 
     play(postgres_url, scene)
+
+
+def test_whoever_asks_who_wants_an_event_looks_once_in_a_unit(postgres_url: str) -> None:
+    async def scene(house: list[Node], _clock: ManualClock) -> None:
+        node = house[0]
+        await rule(node, "r", "q")
+        place = (node.config.account, node.config.region)
+
+        async def statements(*sources: str) -> int:
+            before = node.store.counters.statements
+            wanted = await node.store.write(lambda tx: [node.switchboard.wants(tx, *place, one) for one in sources])
+            assert wanted == [one == "shop" for one in sources]
+            return node.store.counters.statements - before
+
+        assert await statements("shop", "other", "shop") - await statements() == 1
+
+    play(postgres_url, scene)
