@@ -99,10 +99,10 @@ class Api:
         tx.run(queries.UPDATE, (state, target, tx.now, changed_by, text, old.summary.id))
         row = tx.one(queries.TICK, (old.summary.id,))
         assert row is not None, "a schedule has a plan"
-        enabled = state == "ENABLED"
-        _plan(
-            tx, old.summary.id, change(old.definition, definition, Ticks(*row[1:]), tx.now, tx.chance, enabled=enabled)
-        )
+        was = Ticks(*row[1:])
+        ticks = change(old.definition, definition, was, tx.now, tx.chance, enabled=state == "ENABLED")
+        still_over = was.tick is None and ticks.tick is None  # whoever waits for the end of its last tick still does
+        _plan(tx, old.summary.id, ticks, row[0] if still_over else None)
         warn_of_escapes(old.summary.arn, definition)
         return {"ScheduleArn": old.summary.arn}
 
@@ -173,9 +173,9 @@ def _find(tx: Tx, request: Request) -> Schedule:
     return Schedule.of_row(row)
 
 
-def _plan(tx: Tx, schedule: int, ticks: Ticks) -> None:
+def _plan(tx: Tx, schedule: int, ticks: Ticks, revision: str | None = None) -> None:
     """Write down what a schedule has planned, and have it woken."""
-    row = (schedule, tx.chance.hex(16), ticks.anchor, ticks.tick, ticks.moment, ticks.last)
+    row = (schedule, revision or tx.chance.hex(16), ticks.anchor, ticks.tick, ticks.moment, ticks.last)
     tx.run(queries.INSERT_TICK, row)
     if ticks.moment is None:
         clear_timer(tx, NAME, str(schedule))

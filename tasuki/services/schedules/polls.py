@@ -64,14 +64,16 @@ class Ticking:
                     region=region,
                     tick=planned,
                     trace=f"Root=1-{tx.now // 1000:08x}-{tx.chance.hex(24)}",
+                    notice=tx.chance.uuid(),
                     watcher=watcher if planned == last else None,
                 ),
             )
 
     def finished(self, tx: Tx, key: str, ending: Ending) -> None:  # noqa: ARG002 - delivered or given up: it is over
-        """Delete a schedule whose last tick is over (ActionAfterCompletion DELETE), unless it was changed since. `key`: `ID.REVISION`."""
+        """Delete a schedule whose last tick is over (ActionAfterCompletion DELETE), unless one was planned since. `key`: `ID.REVISION`."""
         number, _, revision = key.partition(".")
-        if tx.run(queries.DELETE_COMPLETED, (int(number), revision)):
+        row = tx.one(queries.COMPLETED, (int(number), revision))
+        if row is not None and _ends(loads(row[0])):
             forget(tx, int(number))
 
 

@@ -68,8 +68,11 @@ MOVE_ON = "UPDATE schedule_ticks SET tick = ?, moment = ?, last = ? WHERE schedu
 DELETE_TICK = "DELETE FROM schedule_ticks WHERE schedule = ?"
 """Forget what a schedule has planned."""
 
-DELETE_COMPLETED = "DELETE FROM schedule_ticks WHERE schedule = ? AND revision = ? AND tick IS NULL"
-"""Forget the plan of a schedule whose last tick is over, unless it was changed since."""
+COMPLETED = """
+SELECT s.definition FROM schedule_ticks t JOIN schedules s ON s.id = t.schedule
+WHERE t.schedule = ? AND t.revision = ? AND t.tick IS NULL
+"""
+"""A schedule whose last tick is over, unless it was given another one since."""
 
 PLACE = "SELECT account, region FROM schedules WHERE id = ?"
 """Whose a schedule is."""

@@ -27,7 +27,7 @@ from tasuki.store.store import Tx
 from tasuki.values.instant import SECOND, Instant, to_iso
 
 _ATTRIBUTE = re.compile(r"<aws\.scheduler\.(schedule-arn|scheduled-time|execution-id|attempt-number)>")
-_TIME = "time"
+_TIME, _NOTICE = "time", "notice"
 _CODES = {"QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue"}
 """Errors whose older names Scheduler tells (the user guide's example of a dead letter)."""
 
@@ -40,9 +40,10 @@ def deliver_to(
     region: str,
     tick: Instant,
     trace: str,
+    notice: str,
     watcher: str | None,
 ) -> Delivery:
-    """Answer the delivery of one tick."""
+    """Answer the delivery of one tick. `notice` is the id of the notification that a target without Input gets, at each try."""
     retry = target["RetryPolicy"]
     return Delivery(
         sender=NAME,
@@ -58,7 +59,7 @@ def deliver_to(
         max_retries=retry["MaximumRetryAttempts"],
         parameters=parameters(target),
         dead_letter=(target.get("DeadLetterConfig") or {}).get("Arn"),
-        context={_TIME: seconds_iso(tick)},
+        context={_TIME: seconds_iso(tick), _NOTICE: notice},
         watcher=watcher,
     )
 
@@ -66,12 +67,13 @@ def deliver_to(
 class ScheduleSender:
     """Says what ticks say."""
 
-    def payload(self, tx: Tx, delivery: Delivery, attempt: int, try_id: str) -> str:
+    def payload(self, tx: Tx, delivery: Delivery, attempt: int, try_id: str) -> str:  # noqa: ARG002 - all is in the delivery
         """Answer the Input with its attributes replaced; without Input the notification, or nothing where that can't be read."""
         if not delivery.payload:
             if is_universal(delivery.target) or ":ecs:" in delivery.target:
                 return "{}"
-            return notification(delivery.source, delivery.account, delivery.region, delivery.since, tx.chance.uuid())
+            notice = delivery.context[_NOTICE]
+            return notification(delivery.source, delivery.account, delivery.region, delivery.since, notice)
         if "<aws.scheduler." not in delivery.payload:
             return delivery.payload
         values = {

@@ -35,7 +35,7 @@ CREATE UNIQUE INDEX schedules_name ON schedules (account, region, grp, name);
 -- When it fires: all that a tick reads and writes, small, one row per schedule, with a timer for the next moment.
 CREATE TABLE schedule_ticks (
     schedule INTEGER PRIMARY KEY,
-    revision TEXT NOT NULL,           -- changes with every definition; never used twice
+    revision TEXT NOT NULL,           -- changes when another tick is planned by a new definition; never used twice
     anchor INTEGER NOT NULL,          -- where a rate counts from
     tick INTEGER,                     -- the next planned time; null: there is none
     moment INTEGER,                   -- when it fires: the planned time, or an instant in its window

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tasuki.services.schedules import api
 from tasuki.services.schedules.errors import (
     ConflictException,
     ResourceNotFoundException,
@@ -309,6 +310,14 @@ def test_schedules_are_listed_by_group_and_name_in_pages(bench: Bench) -> None:
     }
     with pytest.raises(ResourceNotFoundException, match="Schedule group nowhere does not exist"):
         bench.call("ListSchedules", GroupName="nowhere")
+
+
+def test_a_filtered_page_looks_at_so_many_at_most(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "SCANNED", 2)
+    for n in range(5):
+        bench.create(f"s{n}", DAILY, State="DISABLED" if n == 4 else "ENABLED")
+    assert pages(bench, State="DISABLED") == [[], [], ["default/s4"]]
+    assert pages(bench, State="ENABLED", MaxResults=1)[:2] == [["default/s0"], ["default/s1"]]
 
 
 def test_a_page_token_opens_its_own_listing_only(bench: Bench) -> None:

@@ -261,6 +261,24 @@ def test_a_schedule_that_was_changed_meanwhile_stays(bench: Bench) -> None:
     assert bench.names() == []
 
 
+@pytest.mark.parametrize(("action", "left"), [("DELETE", []), ("NONE", ["s"])])
+def test_a_schedule_that_got_no_other_tick_goes_if_it_still_is_to(bench: Bench, action: str, left: list[str]) -> None:
+    bench.create("s", "at(2026-10-09T10:00:00)", ActionAfterCompletion="DELETE")
+    bench.house.advance(hours=1)
+    bench.update("s", "at(2026-10-09T10:00:00)", ActionAfterCompletion=action, Description="changed while it is tried")
+    bench.over(bench.posted[0])
+    assert bench.names() == left
+
+
+def test_a_schedule_of_the_same_name_is_another_one(bench: Bench) -> None:
+    bench.create("s", "at(2026-10-09T10:00:00)", ActionAfterCompletion="DELETE")
+    bench.house.advance(hours=1)
+    bench.call("DeleteSchedule", Name="s")
+    bench.create("s", "at(2026-10-09T09:00:00)", ActionAfterCompletion="DELETE")
+    bench.over(bench.posted[0])
+    assert bench.names() == ["s"]
+
+
 def test_a_schedule_that_stays_is_not_watched(bench: Bench) -> None:
     bench.create("s", "at(2026-10-09T10:00:00)")
     bench.house.advance(hours=1)
@@ -347,7 +365,7 @@ HOT = {
     "PAGE_OF_GROUP": queries.PAGE_OF_GROUP,
     "PAGE_OF_GROUP_FROM": queries.PAGE_OF_GROUP_FROM,
     "SOME_OF_GROUP": queries.SOME_OF_GROUP,
-    "DELETE_COMPLETED": queries.DELETE_COMPLETED,
+    "COMPLETED": queries.COMPLETED,
     "PLANNED": queries.PLANNED,
     "PLANNED_BY_NAME": queries.PLANNED_BY_NAME,
     "DELETING": queries.DELETING,
