@@ -38,6 +38,7 @@ def environment_of(url: str, key: str, secret: str, region: str) -> dict[str, st
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",  # StartSyncExecution would go to sync-127.0.0.1
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
     }
@@ -89,7 +90,7 @@ class Clients:
                 endpoint_url=given["AWS_ENDPOINT_URL"],
                 aws_access_key_id=given["AWS_ACCESS_KEY_ID"],
                 aws_secret_access_key=given["AWS_SECRET_ACCESS_KEY"],
-                config=Config(proxies={}),
+                config=Config(proxies={}, inject_host_prefix=False),
             )
         return self._made[service]
 
