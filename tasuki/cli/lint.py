@@ -1,4 +1,4 @@
-"""`lint`: what is wrong with state machine definitions, said before they run. Needs no node."""
+"""`lint`: what is wrong with definitions, schedules, rules and pipes, said before they run. Needs no node."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
-from tasuki.language.lint import Finding, survey
+from tasuki.cli.lint_files import survey_file
+from tasuki.cli.lint_resources import Seen
 
 _STDIN = "-"
 _COLOURS = {"ERROR": "red", "WARNING": "yellow"}
@@ -17,17 +18,17 @@ def check(files: Sequence[str], *, pipe_target: bool, as_json: bool) -> Code:
     """Print every finding about every file; `Code.NO` when there is one."""
     clean = True
     for file in files:
-        seen = survey(_read(file), pipe_target=pipe_target)
-        findings = seen.findings
-        clean = clean and not findings
-        for finding in findings:
+        found = survey_file(file, _read(file), pipe_target=pipe_target)
+        clean = clean and not found.seen
+        for one in found.seen:
             if as_json:
-                screen.show_json({"file": file, **asdict(finding)})
+                line = {} if one.line is None else {"line": one.line}
+                screen.show_json({"file": file, **line, **asdict(one.finding)})
             else:
-                _show(file, finding)
-        if not findings and not as_json:
-            screen.line(f"{file}: clean")
-        elif not seen.whole and not as_json:
+                _show(file, one)
+        if not found.seen and not as_json:
+            screen.line(f"{file}: clean{f' ({found.what})' if found.what else ''}")
+        elif not found.whole and not as_json:
             screen.line(f"{file}: fix these first; more checks run after")
     return Code.DONE if clean else Code.NO
 
@@ -40,7 +41,9 @@ def _read(file: str) -> str:
         raise Complaint(f"cannot read {file}: {reason}", Code.USAGE) from None
 
 
-def _show(file: str, finding: Finding) -> None:
+def _show(file: str, one: Seen) -> None:
+    finding = one.finding
+    file = file if one.line is None else f"{file}:{one.line}"
     severity = finding.severity.lower()
     if screen.interactive():
         from rich.console import Console

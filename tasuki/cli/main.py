@@ -215,13 +215,19 @@ def trace(
 
 @app.command()
 def lint(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Definitions in JSON; - reads standard input.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Definitions and requests in JSON, templates in JSON or YAML, Terraform; - reads standard input.",
+        ),
+    ],
     pipe_target: Annotated[
         bool, typer.Option("--pipe-target", help="A pipe starts the machine: nobody sees an execution fail.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what is wrong with state machine definitions, before they run.
+    """Say what is wrong with state machine definitions, schedules, rules and pipes, before they run.
 
     What AWS would refuse or warn of, and what it would not. Exit code 1 if there is something. Needs no node.
     """
