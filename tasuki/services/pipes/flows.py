@@ -100,6 +100,8 @@ def compile_flow(pipe: Pipe, blame: str = "Tags", revision: str = "") -> Flow:
                 f"{'one event' if most == 1 else f'at most {most} events'} at a time: set BatchSize to {most}"
                 f"{'' if most == 1 else ' or less'}.",
             )
+    if TAG in pipe.tags and target.kind.key != "states":
+        raise invalid_field("Tags", f"The tag {TAG} names executions, and the target is {target.kind.name}.")
     return Flow(
         pipe=pipe.id,
         revision=revision,

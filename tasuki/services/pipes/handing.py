@@ -9,6 +9,7 @@ from tasuki.services.pipes.records import Sighted
 from tasuki.services.switchboard import Caller, Switchboard
 from tasuki.store.store import Tx
 from tasuki.values import documents
+from tasuki.values.errors import DomainError
 
 MAX_INPUT_BYTES = 262_144
 """The largest input of an execution (Step Functions quotas)."""
@@ -65,7 +66,22 @@ def hand_over(tx: Tx, switchboard: Switchboard, flow: Flow, stage: Stage, wish: 
     Raises `DomainError`: the stage takes nothing, or a parameter finds nothing in the event. What was written for it is undone
     then, where a delivery may have written before it refused.
     """
-    target = switchboard.targets[stage.service]
+    if switchboard.targets[stage.service].takes_arrays:
+        return _deliver(tx, switchboard, flow, stage, wish)
+    return held(tx, lambda: _deliver(tx, switchboard, flow, stage, wish))
+
+
+def hand_over_all(
+    tx: Tx, switchboard: Switchboard, flow: Flow, stage: Stage, wishes: Sequence[Wish]
+) -> list[str] | None:
+    """Give several payloads to a stage, all or none: None, if one was refused. It costs less than each by itself."""
+    try:
+        return held(tx, lambda: [_deliver(tx, switchboard, flow, stage, wish) for wish in wishes])
+    except DomainError:
+        return None
+
+
+def _deliver(tx: Tx, switchboard: Switchboard, flow: Flow, stage: Stage, wish: Wish) -> str:
     caller = Caller(
         account=flow.account,
         region=flow.region,
@@ -75,6 +91,5 @@ def hand_over(tx: Tx, switchboard: Switchboard, flow: Flow, stage: Stage, wish: 
         origin=flow.arn,
     )
     parameters = stage.parameters.resolve(wish.seen.event)
-    if target.takes_arrays:
-        return target.deliver(tx, stage.arn, wish.payload, wish.name, caller, parameters=parameters)
-    return held(tx, lambda: target.deliver(tx, stage.arn, wish.payload, wish.name, caller, parameters=parameters))
+    target = switchboard.targets[stage.service]
+    return target.deliver(tx, stage.arn, wish.payload, wish.name, caller, parameters=parameters)

@@ -35,7 +35,7 @@ from tasuki.services.pipes import queries
 from tasuki.services.pipes.calls import HOLD_MS as CALL_MS
 from tasuki.services.pipes.calls import Called, Start, begin_call, is_busy, watcher_of
 from tasuki.services.pipes.flows import Flow, Flows
-from tasuki.services.pipes.handing import Wish, arrays, as_text, encoded, hand_over
+from tasuki.services.pipes.handing import Wish, arrays, as_text, encoded, hand_over, hand_over_all
 from tasuki.services.pipes.model import Pipe, as_reason
 from tasuki.services.pipes.records import Passenger
 from tasuki.services.pipes.surroundings import missing
@@ -335,8 +335,16 @@ class Pump:
             for part, payload in arrays(kept, texts):
                 self._deliver(tx, flow, part, payload, done)
             return
-        for passenger, text in zip(kept, texts, strict=True):
-            self._deliver(tx, flow, [passenger], as_text(text) if target.takes_text else text.decode(), done)
+        payloads = [as_text(text) if target.takes_text else text.decode() for text in texts]
+        if len(kept) > 1 and not stage.waits:
+            wishes = [_wish(flow, one, payload) for one, payload in zip(kept, payloads, strict=True)]
+            given = hand_over_all(tx, self._switchboard, flow, stage, wishes)
+            if given is not None:
+                for passenger, one in zip(kept, given, strict=True):
+                    _done_with(flow, [passenger], one, "DELIVERED", done)
+                return
+        for passenger, payload in zip(kept, payloads, strict=True):
+            self._deliver(tx, flow, [passenger], payload, done)
 
     def _fail(self, flow: Flow, part: Sequence[Passenger], problem: str, done: Round) -> None:
         """Leave messages as received: they come back, or go to the queue's dead-letter queue."""
@@ -350,15 +358,7 @@ class Pump:
         first, stage = part[0], flow.first
         name = flow.name(first) if flow.name is not None else None
         call = tx.chance.uuid() if stage.waits else ""
-        is_last = stage is flow.target
-        wish = Wish(
-            seen=first,
-            payload=payload,
-            idempotency=f"{flow.arn}#{first.receipt}" if is_last else f"{flow.arn}#{first.receipt}#enrichment",
-            trace=first.message.trace,
-            name=name if is_last else None,
-            watcher=watcher_of(call) if call else None,
-        )
+        wish = _wish(flow, first, payload, name, watcher_of(call) if call else None)
         try:
             given = hand_over(tx, self._switchboard, flow, stage, wish)
         except DomainError as bad:
@@ -371,16 +371,34 @@ class Pump:
             begin_call(tx, flow, stage, Start(call, given, called, name, tx.now))
             return
         outcome = "DELIVERED"
-        if name is not None and (given in done.started or self._switchboard.handed_over(tx, given)):
-            outcome = "DUPLICATE"
-            done.duplicates += len(part)
-        else:
-            done.delivered += len(part)
         if name is not None:
+            if given in done.started or self._switchboard.handed_over(tx, given):
+                outcome = "DUPLICATE"
             done.started.add(given)
-        for passenger in part:
-            done.receipts.append(passenger.receipt)
-            _note(flow, passenger, given, outcome, done)
+        _done_with(flow, part, given, outcome, done)
+
+
+def _wish(flow: Flow, first: Passenger, payload: str, name: str | None = None, watcher: str | None = None) -> Wish:
+    """Ask for a delivery to the first stage. The name is for the target."""
+    is_last = flow.enrichment is None
+    return Wish(
+        seen=first,
+        payload=payload,
+        idempotency=f"{flow.arn}#{first.receipt}" if is_last else f"{flow.arn}#{first.receipt}#enrichment",
+        trace=first.message.trace,
+        name=name if is_last else None,
+        watcher=watcher,
+    )
+
+
+def _done_with(flow: Flow, part: Sequence[Passenger], given: str, outcome: str, done: Round) -> None:
+    if outcome == "DUPLICATE":
+        done.duplicates += len(part)
+    else:
+        done.delivered += len(part)
+    for passenger in part:
+        done.receipts.append(passenger.receipt)
+        _note(flow, passenger, given, outcome, done)
 
 
 def _note(flow: Flow, passenger: Passenger, given: str, outcome: str, done: Round) -> None:

@@ -284,20 +284,23 @@ def test_a_round_that_breaks_is_left_alone_but_not_one_that_the_store_could_not_
     play(postgres_url, scene, machine)
 
 
+async def cost_of_ten(node: Node) -> int:
+    """Answer the cost of a round of ten messages on a connection that has done one: its first one counts what is in flight."""
+    costs = []
+    for _ in range(5):
+        await send(node, "a", 1)
+        costs.append(await node.statements(lambda: node.round("pipes")))
+    return min(costs)
+
+
 def test_what_a_round_costs(postgres_url: str) -> None:
     """In statements, the machine's own beside (here one for an execution); BEGIN, the house lock and COMMIT come on top."""
 
     async def scene(house: list[Node], _clock: ManualClock) -> None:
         (node,) = house
         await pipe(node, "p", "a")
-        for _ in range(20):  # each stripe's first receive counts what is in flight
-            await send(node, "a", 1)
-            await asyncio.gather(*(node.round("pipes") for _ in range(16)))
-        await send(node, "a", 1)
-        before = len(await given(node))
-        cost = await node.statements(lambda: node.round("pipes"))
-        assert len(await given(node)) == before + 10
-        assert cost == 12 + 1
+        assert await cost_of_ten(node) == 12 + 1
+        assert len(await given(node)) == 50
         assert await node.statements(lambda: node.round("pipes")) == 2  # the turns, and a look at the queue
 
     play(postgres_url, scene, Machine(), count=1)
@@ -397,3 +400,12 @@ def test_an_enriched_batch_goes_on_once_whoever_takes_it(postgres_url: str) -> N
         assert await house[0].store.read(lambda tx: tx.all(LEFT)) == [(0,)]
 
     play(postgres_url, scene, machine)
+
+
+def test_what_a_round_to_a_queue_costs(postgres_url: str) -> None:
+    async def scene(house: list[Node], _clock: ManualClock) -> None:
+        (node,) = house
+        await pipe(node, "p", "a", target=ARN + "b")
+        assert await cost_of_ten(node) == 12 + 33  # three for each message
+
+    play(postgres_url, scene, Machine(), count=1)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tasuki.services.pipes.errors import ValidationException
+from tasuki.services.pipes.naming import TAG
 from tasuki.values.errors import DomainError
 from tests.services.pipes.workshop import BUS, CLUSTER, DESTINATION, SINK, Workshop
 
@@ -309,6 +310,7 @@ def test_an_end_that_is_told_twice_or_too_late_changes_nothing(shop: Workshop) -
             {"TargetParameters": {"InputTemplate": "<aws.pipes.event.nonsense>"}},
             ("TargetParameters.InputTemplate", "<aws.pipes.event.nonsense> is not a reserved variable"),
         ),
+        (SINK, 1, {"Tags": {TAG: "message-id"}}, ("Tags", "names executions, and the target is a queue")),
         (
             "arn:aws:events:us-east-1:000000000000:connection/c/1",
             1,
