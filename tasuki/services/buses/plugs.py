@@ -6,13 +6,12 @@ from typing import Any
 from tasuki.services.buses.errors import FailedEntry, InvalidJson, NoSuchBus, ValidationException
 from tasuki.services.buses.model import Bus, Event
 from tasuki.services.buses.polls import HOPS, INVALID
-from tasuki.services.buses.putting import MOST_BYTES, keep, pass_on, put_all
+from tasuki.services.buses.putting import MOST_BYTES, is_detail, keep, pass_on, put_all
 from tasuki.services.buses.shelf import find_bus
 from tasuki.services.switchboard import NOTHING, Answer, Caller, Delivery, Refusal, Target
 from tasuki.store.store import Tx
 from tasuki.values.arns import parse_arn
-from tasuki.values.documents import dumps, loads
-from tasuki.values.errors import MalformedDocument
+from tasuki.values.documents import dumps
 from tasuki.values.sdk_shapes import Misfit, read
 from tasuki.values.service_checks import check
 from tasuki.values.service_models import Action, service_model
@@ -97,11 +96,7 @@ def _find(tx: Tx, arn: str) -> Bus | None:
 
 
 def _check_detail(payload: str) -> None:
-    try:
-        detail = loads(payload)
-    except MalformedDocument:
-        detail = None
-    if not isinstance(detail, dict):
+    if not is_detail(payload):
         raise ValidationException(f"Detail is malformed. An event's detail is a JSON object; it is {payload:.80}.")
     if len(payload.encode()) > MOST_BYTES:
         raise ValidationException("Total size of the entries in the request is over the limit.")

@@ -21,6 +21,8 @@ from tasuki.values.operations import Request
 MOST_BYTES = 256 * 1024
 """Of all entries of a call together (recorded: test_put_event_with_too_big_detail)."""
 _TIME_BYTES = 14
+_SPARE = 200
+"""Levels that an event's detail leaves free of those that a document may have."""
 _MANDATORY = ("id", "source", "detail-type", "account", "region", "time")
 
 
@@ -81,11 +83,22 @@ def _wrong(entry: Mapping[str, Any]) -> tuple[str, str] | None:
             return "InvalidArgument", f"Parameter {name} is not valid. Reason: {name} is a required argument."
     if entry["Source"].startswith("aws."):
         return "NotAuthorizedForSourceException", "Not authorized for the source."
+    return None if is_detail(entry["Detail"]) else ("MalformedDetail", "Detail is malformed.")
+
+
+def is_detail(text: str) -> bool:
+    """Tell whether a text is a JSON object that can be read wherever it goes.
+
+    How deep a document may be depends on how deep in our own calls it is read: what only just fits here is refused, so that
+    whoever looks at the event later can read it.
+    """
     try:
-        detail = loads(entry["Detail"])
+        detail = loads(text)
+        if text.count("[") + text.count("{") > _SPARE:
+            loads("[" * _SPARE + text + "]" * _SPARE)
     except MalformedDocument:
-        detail = None
-    return None if isinstance(detail, dict) else ("MalformedDetail", "Detail is malformed.")
+        return False
+    return isinstance(detail, dict)
 
 
 def keep(tx: Tx, events: Sequence[tuple[str, Event, str]]) -> None:

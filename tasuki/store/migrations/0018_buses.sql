@@ -58,3 +58,7 @@ CREATE TABLE bus_events (
     trace TEXT NOT NULL,
     body TEXT NOT NULL
 );
+
+/*pg
+ALTER TABLE bus_events SET (autovacuum_vacuum_scale_factor = 0.02);
+*/

@@ -160,6 +160,20 @@ def test_entries_fail_one_by_one(stage: Stage) -> None:
     assert stage.received() == [0, 2]
 
 
+def test_a_detail_that_is_very_deep_is_refused_before_anybody_stumbles_over_it(stage: Stage) -> None:
+    machine = stage.machine()
+    stage.rule(SHOP, {"Arn": stage.queue(), "InputPath": "$.detail"}, {"Arn": machine, "RoleArn": ROLE})
+    taken = []
+    for depth in (*range(5, 1000, 10), 100_000):
+        entry = {"Source": "shop", "DetailType": "d", "Detail": '{"a":' + "[" * depth + "]" * depth + "}"}
+        taken.append("EventId" in stage.events("PutEvents", Entries=[entry])["Entries"][0])
+    assert (taken[0], taken[-1]) == (True, False)
+    assert taken == sorted(taken, reverse=True)
+    stage.house.drain()
+    assert stage.rows("bus_events") == stage.rows("deliveries") == 0
+    assert len(stage.executions(machine)) == sum(taken)
+
+
 def test_a_bus_has_rules_of_its_own(stage: Stage) -> None:
     stage.events("CreateEventBus", Name="b")
     stage.rule(SHOP, {"Arn": stage.queue("own")}, bus="b")
