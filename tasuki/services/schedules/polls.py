@@ -44,9 +44,9 @@ class Ticking:
         revision, anchor, tick, moment, last, account, region, group, name, text = row
         definition = loads(text)
         plan = Plan.of(definition, anchor)
-        fired: list[Instant] = []
+        fired: list[tuple[Instant, Instant]] = []
         while tick is not None and moment <= tx.now and len(fired) < SLICE:
-            fired.append(tick)
+            fired.append((tick, moment))
             last, tick = tick, plan.next(tick)
             moment = plan.moment(tick, tx.chance)
         tx.run(queries.MOVE_ON, (tick, moment, last, schedule))
@@ -54,7 +54,7 @@ class Ticking:
             set_timer(tx, NAME, key, moment)
         arn = schedule_arn(region, account, group, name)
         watcher = f"{NAME}:{schedule}.{revision}" if _ends(definition) and tick is None else None
-        for planned in fired:
+        for planned, due in fired:
             self._switchboard.post(
                 tx,
                 deliver_to(
@@ -63,6 +63,7 @@ class Ticking:
                     account=account,
                     region=region,
                     tick=planned,
+                    due=due,
                     trace=f"Root=1-{tx.now // 1000:08x}-{tx.chance.hex(24)}",
                     notice=tx.chance.uuid(),
                     watcher=watcher if planned == last else None,

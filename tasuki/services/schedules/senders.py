@@ -39,11 +39,15 @@ def deliver_to(
     account: str,
     region: str,
     tick: Instant,
+    due: Instant,
     trace: str,
     notice: str,
     watcher: str | None,
 ) -> Delivery:
-    """Answer the delivery of one tick. `notice` is the id of the notification that a target without Input gets, at each try."""
+    """Answer the delivery of one tick. Its age counts from `due`: in a flexible window, from the moment that was drawn.
+
+    `notice` is the id of the notification that a target without Input gets, the same at each try.
+    """
     retry = target["RetryPolicy"]
     return Delivery(
         sender=NAME,
@@ -54,7 +58,7 @@ def deliver_to(
         account=account,
         region=region,
         trace=trace,
-        since=tick,
+        since=due,
         max_age_ms=retry["MaximumEventAgeInSeconds"] * SECOND,
         max_retries=retry["MaximumRetryAttempts"],
         parameters=parameters(target),
@@ -73,7 +77,7 @@ class ScheduleSender:
             if is_universal(delivery.target) or ":ecs:" in delivery.target:
                 return "{}"
             notice = delivery.context[_NOTICE]
-            return notification(delivery.source, delivery.account, delivery.region, delivery.since, notice)
+            return notification(delivery.source, delivery.account, delivery.region, delivery.context[_TIME], notice)
         if "<aws.scheduler." not in delivery.payload:
             return delivery.payload
         values = {

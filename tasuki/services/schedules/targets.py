@@ -21,13 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasuki.services.schedules.errors import ValidationException
-from tasuki.services.schedules.model import seconds_iso
 from tasuki.services.sdk import is_universal, universal_problem
 from tasuki.services.switchboard import PAYLOAD, Switchboard
 from tasuki.values import documents
 from tasuki.values.arns import Arn, parse_arn
 from tasuki.values.errors import MalformedDocument
-from tasuki.values.instant import Instant
 
 MAX_INPUT_BYTES = 262_144
 UNIVERSAL = "universal"
@@ -139,7 +137,7 @@ def parameters(target: Mapping[str, Any]) -> dict[str, Any]:
     return dict(target.get(KINDS[arn.service].block or "") or {}) if arn.service in KINDS else {}
 
 
-def notification(arn: str, account: str, region: str, tick: Instant, event_id: str) -> str:
+def notification(arn: str, account: str, region: str, time: str, event_id: str) -> str:
     """Answer what a target gets that was given no Input (seen in the wild: `detail` is text)."""
     return documents.dumps(
         {
@@ -148,7 +146,7 @@ def notification(arn: str, account: str, region: str, tick: Instant, event_id: s
             "detail-type": "Scheduled Event",
             "source": "aws.scheduler",
             "account": account,
-            "time": seconds_iso(tick),
+            "time": time,
             "region": region,
             "resources": [arn],
             "detail": "{}",

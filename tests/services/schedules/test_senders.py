@@ -28,6 +28,7 @@ def delivery(target: dict[str, Any] | None = None) -> Delivery:
         account=ACCOUNT,
         region=REGION,
         tick=TICK,
+        due=TICK + 300_000,
         trace="Root=1-0-0",
         notice="89d1a02d-5ec7",
         watcher=None,
@@ -290,6 +291,16 @@ def test_ticks_too_old_by_the_time_a_node_is_back_are_not_lost_in_silence(real: 
     assert {one["MessageAttributes"]["EXHAUSTED_RETRY_CONDITION"]["StringValue"] for one in letters} == {
         "MaximumEventAgeInSeconds"
     }
+
+
+def test_the_age_of_a_tick_counts_from_its_moment_in_the_window(real: Bench) -> None:
+    queue(real, "jobs")
+    target = {"Input": TIME, "RetryPolicy": {"MaximumEventAgeInSeconds": 60}}
+    window = {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": 120}
+    for n in range(20):
+        real.create(f"s{n}", "at(2026-10-09T10:00:00)", target=target, FlexibleTimeWindow=window)
+    real.house.advance(hours=4)
+    assert bodies(real, "jobs") == ["2026-10-09T10:00:00Z"] * 20
 
 
 def test_deliveries_under_way_outlive_their_schedule(real: Bench) -> None:
