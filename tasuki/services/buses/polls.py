@@ -36,8 +36,10 @@ from tasuki.values.instant import SECOND, Instant
 log = logging.getLogger("tasuki.buses")
 
 MOST_DELIVERIES = 100
-"""Deliveries of one unit; the targets of the last rule come on top."""
+"""Deliveries and events of one unit, each counted by its size; the targets of the last rule come on top."""
 MOST_EVENTS = 50
+COUNTS_ONCE = 16 * 1024
+"""Bytes of an event that count as one: one of 256 KiB counts as seventeen."""
 PAUSE_MS = 10 * SECOND
 """How long an event is left alone that could not be looked at."""
 INVALID = "invalid"
@@ -91,8 +93,9 @@ class Matching:
             if room <= 0:
                 break
             tx.notes[_EVENT] = event.id
-            made, goes_on = self._match(tx, event, room)
-            room -= made
+            weight = 1 + len(event.body) // COUNTS_ONCE
+            made, goes_on = self._match(tx, event, room // weight)
+            room -= (1 + made) * weight
             if goes_on is None:
                 over.append((event.id,))
             else:
@@ -119,7 +122,7 @@ class Matching:
             return made, None
         seen = Seen(loads(waiting.body), waiting.body, waiting.ingested, waiting.trace, waiting.hops)
         for rule in rules.for_source(seen.event["source"], after):
-            if made >= room:
+            if made >= max(1, room):
                 return made, after
             if rule.matches(seen.event):
                 for aim in rule.aims:

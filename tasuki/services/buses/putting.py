@@ -35,16 +35,15 @@ def put_events(tx: Tx, request: Request) -> dict[str, Any]:
     given = request.input
     if given.get("EndpointId") is not None:
         raise ValidationException("EndpointId names a global endpoint, which is not offered here: leave it out.")
-    entries = given["Entries"]
-    if sum(map(_size, entries)) > MOST_BYTES:
-        raise ValidationException("Total size of the entries in the request is over the limit.")
-    return put_all(tx, entries, request.account, request.region, request.trace)
+    return put_all(tx, given["Entries"], request.account, request.region, request.trace)
 
 
 def put_all(
     tx: Tx, entries: Sequence[Mapping[str, Any]], account: str, region: str, trace: str | None
 ) -> dict[str, Any]:
-    """Take in entries that are of the model's shape; answer as PutEvents does."""
+    """Take in entries that are of the model's shape; answer as PutEvents does. Raises `ValidationException`."""
+    if sum(map(_size, entries)) > MOST_BYTES:
+        raise ValidationException("Total size of the entries in the request is over the limit.")
     answers: list[dict[str, str]] = []
     events: list[tuple[str, Event, str]] = []
     for entry in entries:

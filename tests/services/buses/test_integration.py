@@ -82,6 +82,14 @@ def test_parameters_that_are_none_end_the_state(stage: Stage) -> None:
     assert 'The field "Entry" is not supported by Step Functions' in described["cause"]
 
 
+def test_a_call_that_is_refused_whole_can_be_caught(stage: Stage) -> None:
+    caught = [{"ErrorEquals": ["EventBridge.ValidationException"], "ResultPath": "$", "Next": "E"}]
+    definition = task(PUT, {"Entries": [{"Source": "s", "DetailType": "d", "Detail": {}}] * 11}, Catch=caught)
+    definition["States"]["E"] = {"Type": "Pass", "End": True}
+    cause = json.loads(run(stage, definition)["output"])["Cause"]
+    assert "Member must have length less than or equal to 10" in cause
+
+
 def test_standard_executions_tell_of_their_start_and_end(stage: Stage) -> None:
     """PF-22: nothing came on other tools; AWS's STANDARD executions tell RUNNING and how they ended."""
     stage.rule(

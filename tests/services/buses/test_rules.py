@@ -104,6 +104,23 @@ def test_one_unit_makes_a_bounded_number_of_deliveries(stage: Stage) -> None:
     assert sorted(map(tuple, stage.received())) == [(rule, target) for rule in range(60) for target in range(5)]
 
 
+def test_large_events_make_small_units(stage: Stage) -> None:
+    for number in range(30):
+        stage.rule(SHOP, {"Arn": stage.queue("q" if number < 29 else "other")}, name=f"r{number:02}")
+    real, sizes = stage.house.switchboard.post, []
+
+    def post(tx: Tx, delivery: Delivery) -> None:
+        tx.notes["posted"] = tx.notes.get("posted", 0) + 1
+        sizes.append(tx.notes["posted"])
+        real(tx, delivery)
+
+    stage.house.switchboard.post = post
+    for n in range(2):
+        stage.put({"n": n, "text": "x" * 250_000})
+    assert (len(sizes), max(sizes) <= 7) == (60, True)
+    assert [event["detail"]["n"] for event in stage.received("other")] == [0, 1]
+
+
 def test_a_fault_of_ours_holds_up_one_event_and_no_other(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
     stage.rule(SHOP, {"Arn": stage.queue(), "InputPath": "$.detail.n"})
     real = stage.house.switchboard.post
