@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tasuki.cli.own_node import OwnNode
+from tasuki.cli.trace import call_house
 from tests.clients.conftest import ROLE, Boto
 
 OFF = {"Mode": "OFF"}
@@ -76,8 +78,8 @@ def test_refusals_reach_the_client(
     assert says in no.value.response["Error"]["Message"]
 
 
-def test_a_schedule_fires(scheduler: Any, boto: Boto, target: dict[str, Any]) -> None:
-    scheduler.create_schedule(
+def test_a_schedule_fires(scheduler: Any, boto: Boto, node: OwnNode, target: dict[str, Any]) -> None:
+    made = scheduler.create_schedule(
         Name="now", ScheduleExpression="rate(1 day)", FlexibleTimeWindow=OFF, Target=target, ClientToken="once"
     )
     sqs = boto("sqs")
@@ -85,4 +87,11 @@ def test_a_schedule_fires(scheduler: Any, boto: Boto, target: dict[str, Any]) ->
     [message] = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
     fired = datetime.fromisoformat(json.loads(message["Body"])["t"])
     assert abs(datetime.now(UTC) - fired) < timedelta(minutes=1)
+    [handed_over] = call_house(node.reach, "ListHandovers", {"SourceArn": made["ScheduleArn"]})["Handovers"]
+    assert (handed_over["Outcome"], handed_over["TargetArn"]) == ("DELIVERED", target["Arn"])
+    [coming] = call_house(node.reach, "ListScheduleTicks", {"ScheduleArn": made["ScheduleArn"], "MaxResults": 1})[
+        "Ticks"
+    ]
+    assert datetime.fromisoformat(coming["ScheduledTime"]) - fired == timedelta(days=1)
+    assert call_house(node.reach, "ListScheduleTicks", {})["Ticks"] == [coming]
     scheduler.delete_schedule(Name="now")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tasuki.services.schedules import queries
-from tasuki.services.schedules.errors import ResourceNotFoundException, ValidationException
+from tasuki.services.schedules.errors import ValidationException
 from tasuki.services.schedules.model import names_in_arn, schedule_arn, seconds_iso
 from tasuki.services.schedules.plans import Plan
 from tasuki.store.pages import page_tokens
@@ -28,7 +28,7 @@ _QUERY = "ListScheduleTicks"
 
 
 def list_schedule_ticks(tx: Tx, request: Request) -> dict[str, Any]:
-    """List what fires next. Raises `ValidationException`, `ResourceNotFoundException`."""
+    """List what fires next. Raises `ValidationException`."""
     given = request.input
     limit = given.get("MaxResults", PAGE_SIZE)
     if not 1 <= limit <= MAX_PAGE_SIZE:
@@ -37,7 +37,7 @@ def list_schedule_ticks(tx: Tx, request: Request) -> dict[str, Any]:
         names = names_in_arn(arn)
         row = tx.one(queries.PLANNED_BY_NAME, names) if names is not None else None
         if row is None:
-            raise ResourceNotFoundException(f"Schedule {arn} does not exist.")
+            raise ValidationException(f"ScheduleArn: the schedule {arn} does not exist.")
         ticks = [_shown(row, tick, moment) for tick, moment in _ticks(row, tx.now, limit)]
         return {"Ticks": ticks}
     tokens = page_tokens(tx)

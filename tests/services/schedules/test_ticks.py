@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasuki.services.schedules import queries
+from tasuki.services.schedules.errors import ValidationException
 from tasuki.services.schedules.polls import SLICE
 from tasuki.store.store import Params, Row, Tx
 from tasuki.values.instant import DAY, MINUTE
@@ -406,6 +407,9 @@ def test_the_next_ticks_of_a_schedule_are_shown(bench: Bench) -> None:
     ]
     bench.create("over", "at(2026-10-09T08:00:00)")
     assert planned(bench, "over") == []
+    for wrong in ({"ScheduleArn": arn_of("none")}, {"ScheduleArn": "s"}, {"MaxResults": 0}, {"NextToken": "x"}):
+        with pytest.raises(ValidationException, match=next(iter(wrong))):
+            bench.ticks_coming(**wrong)
 
 
 def test_the_next_ticks_of_all_are_shown_in_order_of_time(bench: Bench) -> None:
