@@ -113,6 +113,7 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
     switchboard.connect(rooms.values())
     switchboard.url = url_of(config.host, config.port)
     contact, share = Contact(str(config.data / "tasks"), config.lost_node_s), Share()
+    runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
     here = membership = None
     if config.store is None:
         contact.lift()  # nobody else could take our tasks
@@ -131,7 +132,6 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
             wall=WallClock(),
         )
         await _take_part(config, store, clock, here, membership)
-    runner = ProcessRunner(config.data / "tasks", await store.look(house_id), contact=contact)
     attendant = Attendant(
         store=store,
         runner=runner,
