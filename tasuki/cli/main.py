@@ -11,6 +11,8 @@ import typer
 from tasuki.cli.clock_commands import clock
 from tasuki.cli.complaints import Code, Complaint, complaint_of
 from tasuki.cli.options import Data, Json, Place, StoreUrl, folder, url
+from tasuki.cli.queue_commands import queue
+from tasuki.cli.schedule_commands import deliveries, rule, schedule
 
 app = typer.Typer(
     name="tasuki",
@@ -20,9 +22,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # importing rich for the help alone would triple the time it takes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(queue, name="queue")
-app.add_typer(clock, name="clock")
+for _group, _name in ((queue, "queue"), (schedule, "schedule"), (rule, "rule"), (clock, "clock")):
+    app.add_typer(_group, name=_name)
 
 
 Execution = Annotated[
@@ -191,6 +192,9 @@ def pipes(data: Data = None, as_json: Json = False) -> None:
     listing.ls(reach.find_node(data), as_json=as_json)
 
 
+app.command()(deliveries)
+
+
 @app.command()
 def nodes(data: Data = None, as_json: Json = False) -> None:
     """List the nodes that serve this house: where they are, their state and tasks, and clocks that are wrong."""
@@ -303,70 +307,6 @@ def restore(
     from tasuki.cli import backups
 
     backups.restore(file, data, store, force=force, tasks_ended=tasks_ended, as_json=as_json)
-
-
-Queue = Annotated[str, typer.Argument(help="Name, URL or ARN.")]
-
-
-@queue.command("ls")
-def queue_ls(data: Data = None, as_json: Json = False) -> None:
-    """List the queues and how full they are."""
-    from tasuki.cli import queues, reach
-
-    queues.ls(reach.find_node(data), as_json=as_json)
-
-
-@queue.command("show")
-def queue_show(name: Queue, data: Data = None, as_json: Json = False) -> None:
-    """Show a queue's attributes."""
-    from tasuki.cli import queues, reach
-
-    queues.show(reach.find_node(data), name, as_json=as_json)
-
-
-@queue.command("send")
-def queue_send(
-    name: Queue,
-    body: Annotated[str, typer.Argument(help="The message, or @FILE.")],
-    delay: Annotated[int, typer.Option(help="Seconds before it can be received.")] = 0,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Send one message."""
-    from tasuki.cli import queues, reach
-
-    queues.send(reach.find_node(data), name, body, delay, as_json=as_json)
-
-
-@queue.command("receive")
-def queue_receive(
-    *,
-    name: Queue,
-    count: Annotated[int, typer.Option("--max", min=1, help="At most so many messages.")] = 10,
-    hide: Annotated[int, typer.Option(help="Keep them invisible for so many seconds; 0 gives them back at once.")] = 0,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete what was received.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Show messages. It is a receive like any other: it counts towards a redrive policy."""
-    from tasuki.cli import queues, reach
-
-    queues.receive(reach.find_node(data), name, count, hide, delete=delete, as_json=as_json)
-
-
-@queue.command("purge")
-def queue_purge(
-    name: Queue,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
-    """Delete every message of a queue."""
-    from tasuki.cli import queues, reach
-
-    if not yes:
-        queues.ask_to_purge(name)
-    queues.purge(reach.find_node(data), name, as_json=as_json)
 
 
 def main() -> None:
