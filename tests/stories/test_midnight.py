@@ -149,6 +149,11 @@ def test_a_node_that_dies_at_night_moves_no_day(batch: Batch, at: str, hours: in
     [night] = batch.house.executions("inference")
     night.assert_succeeded({"scheduledDate": "2026-10-10"})
     assert night.input == {"scheduledTime": "2026-10-10T14:50:00Z"}
+    planned = datetime(2026, 10, 10, 14, 50, tzinfo=UTC)
+    back = datetime.fromisoformat(at) + timedelta(hours=hours)
+    assert night.started == (max(planned, back) if at.endswith("23:49:59+09:00") else planned), (
+        "late, if nobody was there"
+    )
     assert batch.dated == OF_THE_10TH
     assert len(batch.house.tasks()) == 2, "nothing ran twice"
 
