@@ -163,6 +163,7 @@ class Api:
         tx.alone()
         tx.run(queries.DELETE, (pipe.id,))
         tx.run(queries.DELETE_FLOW, (pipe.id,))
+        tx.run(queries.ORPHAN_CALLS, (pipe.id,))
         return pipe.summary("DELETING") | {"DesiredState": "DELETED"}
 
     def start_pipe(self, tx: Tx, request: Request) -> dict[str, Any]:

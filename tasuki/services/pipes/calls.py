@@ -57,6 +57,7 @@ class Called(NamedTuple):
 class Start(NamedTuple):
     """What is new of a call that begins."""
 
+    pipe: int
     key: str
     execution: str
     """What the batch became there."""
@@ -121,7 +122,7 @@ def begin_call(tx: Tx, flow: Flow, stage: Stage, start: Start) -> None:
         queries.ADD_CALL,
         (
             start.key,
-            flow.pipe,
+            start.pipe,
             flow.arn,
             flow.source,
             stage.arn,
@@ -224,7 +225,7 @@ class CallWatcher:
             execution = hand_over(tx, self._switchboard, flow, stage, wish)
             is_first = call.name is None or not self._switchboard.handed_over(tx, execution)
         if key:
-            begin_call(tx, flow, stage, Start(key, execution, call.called, call.name, call.began))
+            begin_call(tx, flow, stage, Start(call.pipe, key, execution, call.called, call.name, call.began))
             return True, Outcome(set())
         said = "DELIVERED" if is_first else "DUPLICATE"
         return False, Outcome(set(), execution=execution, target=stage.arn, said=said)

@@ -368,7 +368,7 @@ class Pump:
             return
         if call:
             called = [Called(one.message.id, one.receipt, one.message.trace) for one in part]
-            begin_call(tx, flow, stage, Start(call, given, called, name, tx.now))
+            begin_call(tx, flow, stage, Start(flow.pipe, call, given, called, name, tx.now))
             return
         outcome = "DELIVERED"
         if name is not None:

@@ -115,6 +115,9 @@ HOLD_CALL = "SELECT 1 FROM pipe_calls WHERE id = ? FOR UPDATE"
 CALLS = "SELECT count(*) FROM pipe_calls WHERE pipe = ?"
 """How many calls of a pipe are open."""
 
+ORPHAN_CALLS = "UPDATE pipe_calls SET pipe = 0 WHERE pipe = ?"
+"""Calls outlive their pipe, whose number may be given to another one."""
+
 DROP_CALL = "DELETE FROM pipe_calls WHERE id = ?"
 """A call is over."""
 

@@ -317,6 +317,23 @@ def test_a_deleted_pipe_s_batch_ends_as_it_began(shop: Workshop) -> None:
     assert shop.rows("pipe_calls") == shop.rows("timers") == 0
 
 
+@pytest.mark.parametrize("target", [SINK, "slow"])
+def test_a_new_pipe_has_nothing_to_do_with_what_an_old_one_left_on_its_way(shop: Workshop, target: str) -> None:
+    if target == "slow":
+        target = shop.machine(waiting(5), name="slow")
+    enrichment = shop.machine(waiting(10))
+    shop.pipe(target, Enrichment=enrichment)
+    shop.send("a")
+    shop.house.call("pipes", "DeletePipe", Name="p")
+    shop.pipe(target, Enrichment=enrichment, DesiredState="STOPPED")
+    assert shop.describe()["CurrentState"] == "STOPPED"
+    shop.house.advance(seconds=10)
+    assert shop.describe()["CurrentState"] == "STOPPED"
+    shop.house.advance(seconds=5)
+    assert shop.outcomes() == ["DELIVERED"]
+    assert shop.counters() == {"delivered": 0, "duplicates": 0, "filtered": 0, "failed": 0}
+
+
 def test_a_source_that_is_deleted_meanwhile_loses_the_batch_and_harms_nobody(shop: Workshop) -> None:
     shop.pipe(SINK, Enrichment=shop.machine(waiting(10)))
     shop.send("a")
