@@ -15,13 +15,13 @@ gets another.
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.outbound import Heard, Line, Lookup, Refused, Unreached
 from tasuki.services.buses import calls
 from tasuki.services.buses import calls_requests as words
-from tasuki.services.buses.calls import Call
+from tasuki.services.buses.calls import Call, Hands
 from tasuki.services.buses.connections import AUTHORIZED, Connection
 from tasuki.services.switchboard import Ending, Switchboard
 from tasuki.store.store import Store
@@ -90,13 +90,13 @@ class Courier:
             await self._store.write(calls.let_all_go)
         self._opened = True
         await self._settle()
-        room = MOST_IN_HAND - self.busy
-        due = await self._store.look(calls.next_due) if room > 0 else None
+        hands = Hands(MOST_IN_HAND - self.busy, Counter(call.to for call in self._in_hand.values()))
+        due = await self._store.look(lambda tx: calls.next_due(tx, hands)) if hands.free > 0 else None
         if due is not None and due <= self._clock.now():
-            for call in await self._store.write(lambda tx: calls.claim(tx, room, LEASE_MS)):
+            for call in await self._store.write(lambda tx: calls.claim(tx, hands, LEASE_MS)):
                 self._begin(call)
-            due = self._clock.now()
-        if self._waits and self._in_hand:
+            return self._clock.now()  # others may be due that were not looked at
+        if self._waits and self._in_hand and not self._ended:
             await asyncio.wait(self._in_hand, return_when=asyncio.FIRST_COMPLETED)
         return self._clock.now() if self._ended else due
 

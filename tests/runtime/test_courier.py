@@ -15,11 +15,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tasuki.runtime import courier as couriers
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.courier import LEASE_MS, MOST_IN_HAND, Courier
 from tasuki.services.buses import destinations_api
+from tasuki.services.buses.calls import Turns
 from tasuki.services.buses.destinations import DestinationTarget
 from tasuki.services.switchboard import Caller, Ending, Switchboard
 from tasuki.store.postgres import PostgresStore
@@ -208,7 +211,7 @@ def test_paths_queries_headers_and_fields_are_put_together_and_the_connection_ha
         {"channel": "mine", "text": "x"},
         PathParameterValues=["a/b ?#*", "ü"],
         QueryStringParameters={"sig": "mine", "when": "2026-01-01T00:00:00+01:00"},
-        HeaderParameters={"x-team": "day", "X-Own": "yes"},
+        HeaderParameters={"x-team": "day", "X-Own": 1.5},
     )
     assert world.ending().succeeded
     [(request, body)] = world.server.heard
@@ -217,7 +220,7 @@ def test_paths_queries_headers_and_fields_are_put_together_and_the_connection_ha
     assert dict(request.query) == {"v": "1", "sig": "a&b=c", "when": "2026-01-01T00:00:00+01:00"}
     assert request.headers.getall("X-Team") == ["night"]
     assert request.headers.getall("Content-Type") == ["text/x"]
-    assert request.headers["X-Own"] == "yes"
+    assert request.headers["X-Own"] == "1.5"
     assert json.loads(body) == {"channel": "C1", "text": "x"}
 
 
@@ -482,7 +485,7 @@ def test_a_house_without_calls_never_has_aiohttp_in_memory() -> None:
 
 
 def test_calls_over_the_rate_wait_by_house_time(world: World) -> None:
-    arn = world.stage.destination(world.server.url, InvocationRateLimitPerSecond=4)
+    arn = world.stage.destination(world.server.url, rate=4)
     for number in range(10):
         world.stage.give(arn, key=str(number))
     world.drain()
@@ -500,7 +503,7 @@ def test_calls_over_the_rate_wait_by_house_time(world: World) -> None:
 
 
 def test_a_new_rate_counts_for_calls_that_wait(world: World) -> None:
-    arn = world.stage.destination(world.server.url, InvocationRateLimitPerSecond=1)
+    arn = world.stage.destination(world.server.url, rate=1)
     for number in range(30):
         world.stage.give(arn, key=str(number))
     world.drain()
@@ -510,7 +513,7 @@ def test_a_new_rate_counts_for_calls_that_wait(world: World) -> None:
 
 
 def test_calls_that_wait_for_a_destination_that_goes_end_with_that_reason(world: World) -> None:
-    arn = world.stage.destination(world.server.url, InvocationRateLimitPerSecond=1)
+    arn = world.stage.destination(world.server.url, rate=1)
     for number in range(3):
         world.stage.give(arn, key=str(number))
     world.drain()
@@ -520,11 +523,61 @@ def test_calls_that_wait_for_a_destination_that_goes_end_with_that_reason(world:
 
 
 def test_more_calls_than_hands(world: World) -> None:
-    arn = world.stage.destination(world.server.url, InvocationRateLimitPerSecond=10_000)
+    arn = world.stage.destination(world.server.url, rate=10_000)
     for number in range(MOST_IN_HAND + 20):
         world.stage.give(arn, key=str(number))
     assert len(world.drain()) == MOST_IN_HAND + 20
     assert world.courier.busy == 0
+
+
+def test_servers_that_never_answer_leave_hands_for_the_others(worlds: Callable[..., World]) -> None:
+    world = worlds(timeout_s=60)
+    never = [world.stage.destination(world.server.url + "/never", name, rate=10_000) for name in ("n1", "n2")]
+    for number in range(2 * MOST_IN_HAND):
+        world.stage.give(never[number % 2], key=f"never{number}")
+    quick = world.stage.destination(world.server.url, "quick", rate=10_000)
+    for number in range(2 * MOST_IN_HAND):
+        world.stage.give(quick, key=f"quick{number}")
+
+    async def serve() -> None:
+        rung = world.stage.house.bell.subscribe(world.courier.topics)
+        while True:
+            rung.clear()
+            due = await world.courier.round()
+            if len(world.stage.watcher.told) == 2 * MOST_IN_HAND:
+                return
+            if due is None:
+                await rung.wait()
+
+    world.courier._waits = False
+    world.run(serve())
+    assert all(key.startswith("quick") for key in world.stage.told)
+    assert 0 < world.courier.busy < MOST_IN_HAND
+    world.courier._waits = True
+    world.server.held.set()
+    assert len(world.drain()) == 4 * MOST_IN_HAND
+
+
+@given(
+    rate=st.integers(1, 2_000),
+    gaps=st.lists(st.sampled_from([0, 0, 0, 1, 3, 50, 400, 1_500]), min_size=1, max_size=300),
+)
+def test_turns_keep_the_rate_and_waste_none_of_it(rate: int, gaps: list[int]) -> None:
+    now, full_at = 1_767_225_600_000, 0
+    begun: list[int] = []
+    for gap in gaps:
+        now += gap
+        turns = Turns(full_at, rate, now)
+        begun.append(turns.next())
+        full_at = turns.full_at
+        assert begun[-1] >= now
+    burst = max(rate // 10, 1)
+    for number, instant in enumerate(begun):
+        assert sum(instant <= other < instant + 1_000 for other in begun[number:]) <= rate + burst
+    assert begun == sorted(begun)
+    assert begun[-1] - now <= -(
+        -1_000 * max(len(begun) - burst, 0) // rate
+    )  # nobody waits for longer than all before him take
 
 
 # -- crashes ------------------------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ class Call:
 
     id: int
     key: str
+    to: int
+    """The destination's row."""
     holder: str
     payload: str = field(repr=False)
     parameters: Mapping[str, Any] = field(repr=False)
@@ -43,16 +45,32 @@ class Call:
     connection: Connection | None
 
 
-def next_due(tx: Tx) -> Instant | None:
-    """Answer when the next call that nobody makes is due; None when there is none (reads only)."""
-    row = tx.one(sql.NEXT, (tx.real_now,))
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a node can take: `free` hands, beside those that are busy with each destination (by its row).
+
+    No destination gets more than it leaves to the others: one that never answers has half of them, another one half of the rest.
+    """
+
+    free: int
+    held: Mapping[int, int]
+
+    def full(self) -> str:
+        """Answer the destinations that get no more, as the statements read them."""
+        full = [str(at) for at, count in sorted(self.held.items()) if count >= self.free]
+        return f",{','.join(full)}," if full else ""
+
+
+def next_due(tx: Tx, hands: Hands) -> Instant | None:
+    """Answer when the next call that nobody makes, and this node could, is due; None when there is none (reads only)."""
+    row = tx.one(sql.NEXT, (tx.real_now, hands.full()))
     return row[0] if row is not None else None
 
 
-def claim(tx: Tx, limit: int, lease_ms: int) -> list[Call]:
-    """Take up to `limit` due calls in hand for `lease_ms` of real time; book the turns of those that come too soon."""
+def claim(tx: Tx, hands: Hands, lease_ms: int) -> list[Call]:
+    """Take due calls in hand for `lease_ms` of real time; book the turns of those that come too soon."""
     holder = tx.chance.hex(24)
-    rows = tx.all(sql.TO_CLAIM, (tx.now, tx.real_now, limit))
+    rows = tx.all(sql.TO_CLAIM, (tx.now, tx.real_now, hands.full(), hands.free))
     known: dict[int, tuple[Connection | None, Destination | None]] = {}
     turns: dict[int, Turns] = {}
     for at in sorted({row[2] for row in rows}):  # in one order, on every node
@@ -61,15 +79,20 @@ def claim(tx: Tx, limit: int, lease_ms: int) -> list[Call]:
         destination = known[at][1]
         if full_at is not None and destination is not None:
             turns[at] = Turns(full_at[0], destination.rate or DEFAULT_RATE, tx.now)
-    taken = []
+    taken: list[Call] = []
+    held = dict(hands.held)
     for row in rows:
-        due = turns[row[2]].next() if row[2] in turns and not row[8] else tx.now
+        at = row[2]
+        if held.get(at, 0) >= hands.free - len(taken):
+            continue
+        due = turns[at].next() if at in turns and not row[8] else tx.now
         if due > tx.now:
             tx.run(sql.PUT_OFF, (due, row[0]))
             continue
         tx.run(sql.CLAIM, (holder, tx.real_now + lease_ms, row[0]))
-        connection, destination = known[row[2]]
-        taken.append(Call(row[0], row[1], holder, row[3], loads(row[4]), row[6], destination, connection))
+        held[at] = held.get(at, 0) + 1
+        connection, destination = known[at]
+        taken.append(Call(row[0], row[1], at, holder, row[3], loads(row[4]), row[6], destination, connection))
     for at, booked in turns.items():
         tx.run(sql.SET_PACE, (booked.full_at, at))
     return taken

@@ -8,14 +8,16 @@ ON CONFLICT (key) DO NOTHING
 """
 """Ask for a call; asked again in the same words while it is under way, it is one call."""
 
-NEXT = "SELECT due FROM http_calls WHERE lease_until <= ? ORDER BY due, id LIMIT 1"
-"""When the next call is due that nobody makes."""
+_NOT_FULL = "CAST(? AS TEXT) NOT LIKE '%,' || destination || ',%'"
 
-TO_CLAIM = """
-SELECT id, key, destination, payload, parameters, watcher, trace, due, paced FROM http_calls WHERE due <= ? AND lease_until <= ?
-ORDER BY due, id LIMIT ? /*pg FOR UPDATE SKIP LOCKED */
-"""
-"""Calls that are due and that nobody makes, the longest due first."""
+NEXT = f"SELECT due FROM http_calls WHERE lease_until <= ? AND {_NOT_FULL} ORDER BY due, id LIMIT 1"  # noqa: S608 - our own words
+"""When the next call is due that nobody makes, but to some destinations (`,1,2,`)."""
+
+TO_CLAIM = f"""
+SELECT id, key, destination, payload, parameters, watcher, trace, due, paced FROM http_calls
+WHERE due <= ? AND lease_until <= ? AND {_NOT_FULL} ORDER BY due, id LIMIT ? /*pg FOR UPDATE SKIP LOCKED */
+"""  # noqa: S608 - our own words
+"""Calls that are due and that nobody makes, the longest due first, but to some destinations."""
 
 WITH_ALL = f"SELECT {_CONNECTION}, {_DESTINATION} {_JOINED} WHERE d.id = ?"
 """A destination by its id, and its connection (NULLs: it is gone)."""

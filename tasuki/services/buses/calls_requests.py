@@ -68,9 +68,9 @@ def outgoing(call: Call, token: str | None) -> Outgoing:
     assert destination is not None
     assert connection is not None
     extras = connection.extras
-    queries = {**(call.parameters.get("QueryStringParameters") or {}), **pairs(extras, "QueryStringParameters")}
+    queries = {**_texts(call.parameters.get("QueryStringParameters")), **pairs(extras, "QueryStringParameters")}
     headers = Headers({"Content-Type": "application/json; charset=utf-8", "Idempotency-Key": call.key})
-    headers.lay(call.parameters.get("HeaderParameters") or {})
+    headers.lay(_texts(call.parameters.get("HeaderParameters")))
     headers.lay(pairs(extras, "HeaderParameters"))
     headers.lay(_signature(connection, token))
     headers.lay(_SENT)
@@ -113,10 +113,18 @@ def _basic(given: Mapping[str, str], user: str, word: str) -> str:
     return "Basic " + base64.b64encode(f"{given[user]}:{given[word]}".encode()).decode()
 
 
-def _filled(endpoint: str, values: Iterable[str]) -> str:
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _texts(values: Mapping[str, Any] | None) -> dict[str, str]:
+    return {name: _text(value) for name, value in (values or {}).items()}
+
+
+def _filled(endpoint: str, values: Iterable[Any]) -> str:
     """Put values in the places of an endpoint, each as one part of the path."""
     for value in values:
-        endpoint = endpoint.replace(PLACEHOLDER, quote(str(value), safe="").replace("*", "%2A"), 1)
+        endpoint = endpoint.replace(PLACEHOLDER, quote(_text(value), safe="").replace("*", "%2A"), 1)
     return endpoint
 
 

@@ -109,9 +109,12 @@ class Stage:
         )
         return str(made["ConnectionArn"])
 
-    def destination(self, url: str, name: str = "hook", connection: str | None = None, **more: Any) -> str:
+    def destination(
+        self, url: str, name: str = "hook", connection: str | None = None, rate: int = 300, **more: Any
+    ) -> str:
         arn = connection or self.connection(f"for-{name}")
         given = {"Name": name, "ConnectionArn": arn, "InvocationEndpoint": url, "HttpMethod": "POST", **more}
+        given["InvocationRateLimitPerSecond"] = rate
         return str(self.call("CreateApiDestination", **given)["ApiDestinationArn"])
 
     def give(self, arn: str, payload: Any = None, key: str = "one", **parameters: Any) -> str:

@@ -167,7 +167,7 @@ def test_lists_go_by_name_and_page_by_page(stage: Stage) -> None:
     with pytest.raises(DomainError, match="NextToken is not valid"):
         stage.call("ListConnections", NextToken=first["NextToken"])
     stage.destination(URL, "one", arns["a"])
-    stage.destination(URL, "two", arns["b1"], InvocationRateLimitPerSecond=7)
+    stage.destination(URL, "two", arns["b1"], rate=7)
     listed = stage.call("ListApiDestinations", ConnectionArn=arns["b1"])["ApiDestinations"]
     assert [(one["Name"], one["InvocationRateLimitPerSecond"], one["ConnectionArn"]) for one in listed] == [
         ("two", 7, arns["b1"])
