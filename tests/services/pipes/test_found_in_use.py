@@ -1,4 +1,4 @@
-"""Pipes that people deploy, through the door and with every room of the house.
+"""Pipes that people deploy, through the door of a whole house.
 
 The definitions are in `../shared/conformance/definitions/pipes.jsonl` (see tests/engine/recorded.py for where it is looked for).
 They were deployed on AWS by their authors: those whose parts this house offers are taken as they are, the others are refused at
@@ -114,83 +114,3 @@ def test_what_it_does_not_is_refused_where_it_stands(house: Kit, name: str) -> N
     assert entry["name"].split(".")[0].removesuffix("Parameters") == field
     with pytest.raises(ClientError, match="does not exist"):
         house.client("pipes").describe_pipe(Name=name)
-
-
-# -- all rooms together ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def town() -> Iterator[Kit]:
-    with Kit() as kit:
-        for name in ("source", "target"):
-            kit.client("sqs").create_queue(QueueName=name)
-        yield kit
-
-
-def pipe(town: Kit, target: str, batch: int = 1, **members: Any) -> None:
-    source = {"SqsQueueParameters": {"BatchSize": batch}}
-    given = {"Name": "p", "RoleArn": ROLE, "Source": f"arn:aws:sqs:{PLACE}source", "Target": target}
-    town.client("pipes").create_pipe(**given, SourceParameters=source, **members)
-
-
-def send(town: Kit, *bodies: Any) -> None:
-    sqs = town.client("sqs")
-    url = sqs.get_queue_url(QueueName="source")["QueueUrl"]
-    for body in bodies:
-        sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
-    town.settle()
-
-
-def test_a_message_is_a_task_without_a_machine_between(town: Kit) -> None:
-    town.image("job", seconds=5)
-    container = {"name": "main", "image": "job", "memory": 64}
-    definition = town.client("ecs").register_task_definition(family="job", containerDefinitions=[container])
-    town.client("ecs").create_cluster(clusterName="jobs")
-    override = {"Name": "main", "Command": ["run", "$.body.id"], "Environment": [{"name": "EVENT", "value": "$.body"}]}
-    parameters = {
-        "TaskDefinitionArn": definition["taskDefinition"]["taskDefinitionArn"],
-        "LaunchType": "FARGATE",
-        "Overrides": {"ContainerOverrides": [override]},
-        "PropagateTags": "TASK_DEFINITION",
-        "Tags": [{"Key": "job", "Value": "$.body.id"}],
-    }
-    pipe(town, f"arn:aws:ecs:{PLACE}cluster/jobs", TargetParameters={"EcsTaskParameters": parameters})
-    send(town, {"id": "j1"}, {"id": "j2"}, {"nothing": 1})
-    town.advance(seconds=10)
-    runs = town.runs("job")
-    assert sorted(run.environment["EVENT"] for run in runs) == ['{"id":"j1"}', '{"id":"j2"}']
-    assert sorted(run.command for run in runs) == [("run", "j1"), ("run", "j2")]
-    tasks = [task.arn for task in town.tasks("job")]
-    described = town.client("ecs").describe_tasks(cluster="jobs", tasks=tasks, include=["TAGS"])["tasks"]
-    assert sorted(task["tags"][0]["value"] for task in described) == ["j1", "j2"]
-    assert town.queue("source").in_flight == 1
-    reason = town.client("pipes").describe_pipe(Name="p")["StateReason"]
-    assert "Overrides.ContainerOverrides[0].Command[1]: $.body.id leads nowhere in this event" in reason
-
-
-def test_a_message_is_an_event_that_a_rule_matches(town: Kit) -> None:
-    events = town.client("events")
-    pattern = {"source": ["shop"], "detail-type": ["Paid"], "detail": {"id": [{"numeric": [">", 1]}]}}
-    events.put_rule(Name="paid", EventPattern=json.dumps(pattern))
-    events.put_targets(Rule="paid", Targets=[{"Id": "q", "Arn": f"arn:aws:sqs:{PLACE}target"}])
-    own = {"Source": "shop", "DetailType": "$.body.type", "Time": "$.body.at", "Resources": ["arn:aws:sqs:::x"]}
-    parameters = {"EventBridgeEventBusParameters": own, "InputTemplate": '{"id": <$.body.id>}'}
-    pipe(town, BUS["Target"], 10, TargetParameters=parameters)
-    at = "2026-10-09T16:00:00Z"
-    send(
-        town,
-        {"type": "Paid", "id": 1, "at": at},
-        {"type": "Paid", "id": 2, "at": at},
-        {"type": "Sent", "id": 3, "at": at},
-    )
-    town.advance(seconds=1)
-    (event,) = town.queue("target").bodies
-    assert (event["detail"], event["time"], event["detail-type"]) == ({"id": 2}, at, "Paid")
-    assert town.queue("source").in_flight == town.queue("source").depth == 0
-
-
-def test_what_is_not_an_object_is_no_event_and_stays(town: Kit) -> None:
-    pipe(town, BUS["Target"], 10, TargetParameters={"InputTemplate": "only <$.body.id>"})
-    send(town, {"id": 1})
-    assert town.queue("source").in_flight == 1
-    assert "Detail is malformed" in town.client("pipes").describe_pipe(Name="p")["StateReason"]
