@@ -115,7 +115,7 @@ def test_a_crash_at_every_commit_of_a_batch_s_way(waited_for: bool) -> None:
                 for name, definition in definitions.items()
             ]
             target = arns[1] if waited_for else f"arn:aws:sqs:{PLACE}target"
-            template = {} if waited_for else {"TargetParameters": {"InputTemplate": "<$.body>"}}
+            template: dict[str, Any] = {} if waited_for else {"TargetParameters": {"InputTemplate": "<$.body>"}}
             pipe(house, target, Enrichment=arns[0], DesiredState="STOPPED", **template)
             for body in ("1", "2", "3"):
                 house.client("sqs").send_message(QueueUrl=urls[0], MessageBody=body)
