@@ -38,6 +38,7 @@ from tasuki.services import buses, deliveries, handovers, machines, pipes, queue
 from tasuki.services.switchboard import Switchboard
 from tasuki.services.tasks.setting import Here
 from tasuki.store import place, standing
+from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
@@ -48,6 +49,7 @@ from tasuki.values.operations import Operations, Principal
 
 if TYPE_CHECKING:
     from tasuki.services.room import Room
+    from tasuki.store.postgres import PostgresStore
 
 log = logging.getLogger("tasuki.node")
 
@@ -194,11 +196,20 @@ def _conductor(
         loop=loop,
         clock=clock,
         bell=bell,
-        couriers=(courier,),
+        couriers=(courier, *_writing(store)),
         keep=lambda instant: store.write(lambda tx: standing.keep(tx, instant)),
         steady=time.monotonic,
         tasks=lambda: attendant.running,
     )
+
+
+def _writing(store: Store) -> "list[PostgresStore]":
+    """Answer the store, if its units take time: what they write is of the instant at which they began."""
+    if isinstance(store, SqliteStore):
+        return []
+    from tasuki.store.postgres import PostgresStore  # its driver is loaded only where it is used
+
+    return [store] if isinstance(store, PostgresStore) else []
 
 
 def _courier(config: Config, store: Store, switchboard: Switchboard, bell: Bell, clock: Clock) -> Courier:

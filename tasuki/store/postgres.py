@@ -85,6 +85,8 @@ class PostgresStore:
     `wall` is this machine's clock, `steady` one that is never set. `clock` and `real_clock` are for tests that hold the time; left out, both times are the database's.
     """
 
+    name = "units"
+
     def __init__(
         self,
         url: str,
@@ -158,6 +160,11 @@ class PostgresStore:
     async def look(self, unit: Unit[T]) -> T:
         """Run a unit that only reads; each of its statements sees what is committed by then."""
         return await self._patiently(lambda seat: self._look(seat, unit))
+
+    @property
+    def busy(self) -> int:
+        """How many units are being written. They keep the time at which they began, whatever happens to the clock."""
+        return len(self._running)
 
     def fail_pending(self) -> None:
         """Refuse units that come from now on; those that run are let run."""
