@@ -127,7 +127,7 @@ class _Waiting(Generic[T]):
 
 
 class SqliteStore:
-    """One SQLite file (or, with `path=None`, memory: for tests, same statements, nothing to flush)."""
+    """One SQLite file (or, with `path=None`, memory: for tests, same statements, nothing to flush; `image` is what it begins with)."""
 
     def __init__(
         self,
@@ -140,6 +140,7 @@ class SqliteStore:
         on_fatal: Callable[[BaseException], None] | None = None,
         fdatasync: Callable[[int], None] = os.fdatasync,
         vfs: str | None = None,
+        image: bytes | None = None,
     ) -> None:
         self._clock, self._real_clock, self._chance = clock, real_clock, chance
         self._on_ring = on_ring
@@ -153,7 +154,7 @@ class SqliteStore:
         self._lock_file = sqlite_file.lock(path) if path is not None else None
         name, self._vfs = (":memory:", None) if path is None else (str(path), vfs)
         try:
-            self._writer = sqlite_file.open_writer(name, self._vfs)
+            self._writer = sqlite_file.open_writer(name, self._vfs, image)
         except BaseException:
             self._unlock()
             raise

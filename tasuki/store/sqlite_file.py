@@ -14,8 +14,11 @@ BUSY_MS = 5_000
 """How long another program that writes to the file is waited for."""
 
 
-def open_writer(name: str, vfs: str | None) -> apsw.Connection:
-    """Open the file and bring it up to date. Raises `StoreNewer`, and `StoreError` for what is no file of ours or can't be."""
+def open_writer(name: str, vfs: str | None, image: bytes | None = None) -> apsw.Connection:
+    """Open the file and bring it up to date. Raises `StoreNewer`, and `StoreError` for what is no file of ours or can't be.
+
+    `image`: what a database in memory begins with.
+    """
     try:
         connection = apsw.Connection(name, vfs=vfs)
         try:
@@ -24,6 +27,8 @@ def open_writer(name: str, vfs: str | None) -> apsw.Connection:
             connection.close()
         connection = connect(name, vfs)
         try:
+            if image is not None:
+                connection.deserialize("main", image)
             _migrate(connection)
         except BaseException:
             connection.close()

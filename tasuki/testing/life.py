@@ -64,9 +64,7 @@ class MemoryStore(SqliteStore):
     """SQLite in memory that can be handed on, and dies at a commit when told to. Nothing of it is ever flushed: there is no disk."""
 
     def __init__(self, image: bytes | None, *, clock: HandClock, chance: Chance, bell: Bell) -> None:
-        super().__init__(None, clock=clock, real_clock=WallClock(), chance=chance, on_ring=bell.ring)
-        if image is not None:
-            self._writer.deserialize("main", image)
+        super().__init__(None, clock=clock, real_clock=WallClock(), chance=chance, on_ring=bell.ring, image=image)
         self.dies_in: int | None = None
         """At which of the next commits the node dies."""
         self.on_death: Callable[[], None] = lambda: None
