@@ -190,10 +190,21 @@ def test_no_planned_time_fires_twice_whatever_the_update(bench: Bench) -> None:
 def test_a_rate_with_an_old_start_is_not_made_up_for_when_it_changes(bench: Bench) -> None:
     begins = bench.house.now
     bench.create("s", "rate(1 day)", StartDate=begins)
-    bench.house.advance(days=30, minutes=30)
+    bench.create("off", "rate(1 day)", StartDate=begins, State="DISABLED")
+    bench.house.advance(days=30, hours=5, minutes=30)
     bench.update("s", "rate(1 hour)", StartDate=begins)
+    bench.update("off", "rate(1 hour)", StartDate=begins)
     bench.house.advance(minutes=31)
-    assert bench.ticks[31:] == ["2026-11-08T10:00"]
+    assert bench.ticks[31:] == ["2026-11-08T15:00", "2026-11-08T15:00"]
+
+
+def test_an_end_that_is_drawn_nearer_takes_back_what_was_planned(bench: Bench) -> None:
+    bench.create("s", "cron(0 * * * ? *)", EndDate=instant("2026-10-09T18:00:00"))
+    bench.house.advance(minutes=90)
+    bench.update("s", "cron(0 * * * ? *)", EndDate=instant("2026-10-09T10:45:00"))
+    assert bench.rows("timers") == 0
+    bench.house.advance(hours=9)
+    assert bench.ticks == ["2026-10-09T10:00"]
 
 
 def test_an_extended_end_goes_on(bench: Bench) -> None:
@@ -208,9 +219,9 @@ def test_a_deleted_schedule_leaves_nothing(bench: Bench) -> None:
     bench.create("s", "rate(10 minutes)")
     bench.house.drain()
     bench.call("DeleteSchedule", Name="s")
+    assert [bench.rows(table) for table in ("schedules", "schedule_ticks", "timers")] == [0, 0, 0]
     bench.house.advance(hours=1)
     assert bench.ticks == ["2026-10-09T09:00"]
-    assert [bench.rows(table) for table in ("schedules", "schedule_ticks", "timers")] == [0, 0, 0]
 
 
 # -- flexible windows ---------------------------------------------------------------------------------------
@@ -249,6 +260,13 @@ def test_a_schedule_that_is_to_go_stays_until_its_last_delivery_is_over(bench: B
     assert bench.names() == []
     bench.over(bench.posted[-1])
     assert [bench.rows(table) for table in ("schedules", "schedule_ticks", "timers")] == [0, 0, 0]
+
+
+def test_of_ticks_that_were_missed_the_last_one_decides(bench: Bench) -> None:
+    bench.create("s", "cron(0 * * * ? *)", EndDate=instant("2026-10-09T12:00:00"), ActionAfterCompletion="DELETE")
+    bench.clock.set(instant("2026-10-09T15:00:00"))
+    bench.house.drain()
+    assert [one.watcher is None for one in bench.posted] == [True, True, False]
 
 
 def test_a_schedule_that_was_changed_meanwhile_stays(bench: Bench) -> None:
