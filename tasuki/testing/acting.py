@@ -13,7 +13,7 @@ The cast is the world outside: it outlives the node's crashes, and goes on while
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tasuki.runners.runner import StartFailed
@@ -30,6 +30,11 @@ from tasuki.values.attempts import (
 from tasuki.values.instant import Clock, Instant
 
 KILLED, TERMINATED = 137, 143
+WORDS = frozenset(
+    {"ms", "seconds", "minutes", "hours", "days"}
+    | {"exit_code", "output", "memory_mib", "effect", "forever", "drain_seconds"}
+)
+"""What `Script.lasting` takes."""
 
 
 class ScriptMissing(AssertionError):
@@ -78,6 +83,8 @@ class Part:
             raise TypeError(f'image("{self.image}"): what comes before .then() must say times=')
         if act is not None and script:
             raise TypeError(f'image("{self.image}"): give a rule or {", ".join(script)}, not both')
+        if strange := script.keys() - WORDS:
+            raise TypeError(f'image("{self.image}"): no {min(strange)}=; there is {", ".join(sorted(WORDS))}')
         self._acts.append((act if act is not None else Script.lasting(**script), times))
         return self
 
@@ -215,7 +222,7 @@ class Cast:
 
     def _decide(self, play: _Play, answer: Any) -> None:
         """Note how a run goes on: as its script says, or that it is over."""
-        script = answer if isinstance(answer, Script) else Script(exit_code=int(answer or 0))
+        script = answer if isinstance(answer, Script) else Script(exit_code=_code(answer))
         play.script, play.effect = script, script.effect
         play.run.output += script.output
         if play.ends is None and not script.forever:  # it may have been stopped meanwhile
@@ -282,8 +289,8 @@ class Cast:
 
             def over(answer: Any) -> None:
                 play.script = script
-                if isinstance(answer, int) and answer and script is not None:
-                    play.script = Script(script.duration_ms, answer, drain_ms=script.drain_ms)
+                if _code(answer) and script is not None:
+                    play.script = replace(script, exit_code=_code(answer))
 
             self._submit(_Work(lambda: effect(play.run), over))
             return
@@ -335,6 +342,11 @@ class Cast:
 
     def close(self) -> None:
         """The world goes on."""
+
+
+def _code(answer: Any) -> int:
+    """Read what a function of the test's answered: a number is an exit code, anything else is no failure."""
+    return answer if isinstance(answer, int) and not isinstance(answer, bool) else 0
 
 
 def _grace_ms(play: _Play) -> int:

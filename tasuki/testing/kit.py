@@ -210,13 +210,13 @@ class Kit:
         again, as boto3 does by itself.
         """
         self._away_ms = duration_ms(**away)  # type: ignore[arg-type]
+        dead = self._living()
         if after is not None:
-            self._living().store.dies_in = after
+            dead.store.dies_in = after
             return
-        lives = self.lives
-        self._living().die()
+        dead.die()
         with self._changed:
-            self._changed.wait_for(lambda: self.lives > lives or self._closed, timeout=60)
+            self._changed.wait_for(lambda: self._life is not dead or self._closed, timeout=60)
         if threading.get_ident() != self.cast.worker:
             self._run(lambda life: life.rest(for_tasks=False))
             self._raise_troubles()

@@ -170,6 +170,25 @@ def test_an_image_that_was_not_scripted_says_how_to_script_it(house: Kit) -> Non
     assert "house.image" in (house.execution(arn).assert_failed().cause or "")
 
 
+def test_a_word_that_no_script_knows(house: Kit) -> None:
+    with pytest.raises(TypeError, match=r'image\("job"\): no minuets=; there is days, drain_seconds, effect'):
+        house.image("job", minuets=5)
+    with pytest.raises(TypeError, match="must say times="):
+        house.image("job", minutes=5).then(minutes=6)
+    with pytest.raises(TypeError, match="a rule or minutes, not both"):
+        house.image("job", lambda _: 0, minutes=5)
+
+
+def test_an_effect_may_answer_an_exit_code_and_anything_else_is_none(house: Kit) -> None:
+    codes = iter([7, {"MessageId": "x"}, True, None])
+    house.image("job", seconds=1, output="kept", effect=lambda _: next(codes))
+    task_definition("job")
+    for _ in range(4):
+        start(machine(f"job{house.now:%S}", Run=job("job")))
+        house.advance(seconds=1)
+    assert [(task.exit_code, task.output) for task in house.tasks()] == [(7, "kept"), *[(0, "kept")] * 3]
+
+
 def test_an_image_that_ran_more_often_than_was_said(house: Kit) -> None:
     house.image("twice", times=2)
     task_definition("twice")

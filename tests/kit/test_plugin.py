@@ -20,10 +20,11 @@ PLUGIN = [] if "tasuki" in entry_points(group="pytest11").names else ["-p", "tas
 def pytest_in(folder: Path, *words: str, **environment: str) -> tuple[int, str]:
     """Run a project's own pytest, with every warning an error; answer its exit code and what it said."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTEST_"))}
+    path = os.pathsep.join([str(ROOT), *filter(None, [clean.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", *PLUGIN, *words],
         cwd=folder,
-        env={**clean, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        env={**clean, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         capture_output=True,
         text=True,
         timeout=110,
