@@ -1,16 +1,20 @@
 """The kit from a user's side: time, tasks, crashes, looks."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
 from tasuki.testing import Kit, Run, Script, ScriptMissing
-from tests.kit.town import job, machine, queue, start, task_definition
+from tests.kit.town import ROLE, job, machine, queue, start, task_definition
 
 START = "2026-10-09T12:00:00+09:00"
 
@@ -469,7 +473,43 @@ def test_the_same_seed_gives_the_same_ids_and_histories_byte_for_byte(  # P10
     assert first != one(8)
 
 
-def test_a_house_with_a_thousand_waits_plays_a_year_in_moments(house: Kit) -> None:
+PLAY = """
+import os, sys
+from tasuki.testing import Kit
+from tests.kit.test_kit import played
+with Kit(seed=7) as house:
+    os.environ |= house.environment
+    sys.stdout.write(played(house))
+"""
+
+
+def test_another_process_plays_the_same() -> None:  # P10: whatever order its sets have
+    def said(hash_seed: str) -> str:
+        root = Path(__file__).resolve().parents[2]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(root)}
+        done = subprocess.run(
+            [sys.executable, "-c", PLAY], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first = said("1")
+    assert "TaskStateExited" in first
+    assert said("2") == first
+
+
+def test_a_year_of_an_hourly_schedule(house: Kit) -> None:
+    queue("ticks", MessageRetentionPeriod=1_209_600)
+    target = {"Arn": house.queue("ticks").arn, "RoleArn": ROLE, "Input": "<aws.scheduler.scheduled-time>"}
+    boto3.client("scheduler").create_schedule(
+        Name="hourly", ScheduleExpression="cron(0 * * * ? *)", FlexibleTimeWindow={"Mode": "OFF"}, Target=target
+    )
+    house.advance(days=365)
+    last = [house.now - timedelta(hours=n) for n in reversed(range(14 * 24))]
+    assert house.queue("ticks").bodies == [f"{one:%Y-%m-%dT%H:%M:%SZ}" for one in last]
+
+
+def test_fifty_waits_of_weeks_take_no_time(house: Kit) -> None:
     arn = machine("year", W={"Type": "Wait", "SecondsPath": "$.s"})
     for n in range(50):
         start(arn, {"s": (n + 1) * 7 * 86_400})
