@@ -1,4 +1,4 @@
-"""A year of schedules on a node that dies again and again: every planned time comes exactly once (S2-10; PITFALLS PF-47, PF-51)."""
+"""A year of schedules on a node that dies again and again: every planned time comes exactly once (S2-11, S2-14; PITFALLS PF-47, PF-51)."""
 
 import random
 from collections import Counter
