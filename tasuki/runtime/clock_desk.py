@@ -21,6 +21,8 @@ from tasuki.values.operations import Operation, Request, acting
 
 WAIT_S, LONGEST_WAIT_S = 20.0, 50.0
 """Clients give up after a minute, mostly."""
+COUNTED_EACH_MS = DAY // 2
+"""After how much house time it is counted what happened: before retention takes it away."""
 FASTEST = DAY / 1000
 """A day a second."""
 LAST = 253_402_300_799_000
@@ -84,15 +86,20 @@ class ClockDesk:
         patience_s = _bounded(given, "PatienceSeconds", PATIENCE_S, float(DAY))
         wait_s = _bounded(given, "WaitSeconds", WAIT_S, LONGEST_WAIT_S)
         to = self._target(given.get("By"), given.get("To"))
-        before = await self._store.look(tally.look)
+        counting = tally.Tally(await self._store.look(tally.look))
+
+        async def count(now: Instant) -> None:
+            if now - counting.before.since >= COUNTED_EACH_MS:
+                await self._store.look(counting.add)
+
         try:
-            progress = await conductor.advance(to, patience_s=patience_s, within_s=wait_s)
+            progress = await conductor.advance(to, patience_s=patience_s, within_s=wait_s, on_rest=count)
         except ClockBusy:
             raise _busy(conductor) from None
         except Restless as why:
             raise NotAtRest(f"The clock stands at {to_iso(self._clock.now())}: {why}.") from why
-        counts = await self._store.look(lambda tx: tally.since(tx, before))
-        return _answer(progress, to, counts)
+        await self._store.look(counting.add)
+        return _answer(progress, to, counting.counts)
 
     async def _run(self, request: Request) -> dict[str, Any]:
         conductor = self._movable()

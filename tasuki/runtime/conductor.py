@@ -107,16 +107,23 @@ class Conductor:
 
     # -- what people say ------------------------------------------------------------------------------------
 
-    async def advance(self, to: Instant, *, patience_s: float = PATIENCE_S, within_s: float | None = None) -> Progress:
+    async def advance(
+        self,
+        to: Instant,
+        *,
+        patience_s: float = PATIENCE_S,
+        within_s: float | None = None,
+        on_rest: Callable[[Instant], Awaitable[None]] | None = None,
+    ) -> Progress:
         """Move to `to` and come to rest there; answer how far it came within so many real seconds.
 
-        Nothing is undone when time is short: whoever asks again goes on. Raises `ClockBusy`, `Restless`.
+        `on_rest` is awaited wherever the house has come to rest, before the clock is moved on. Nothing is undone when time is short: whoever asks again goes on. Raises `ClockBusy`, `Restless`.
         """
         if self._held.locked() or self.speed:
             raise ClockBusy
         async with self._held:
             until = None if within_s is None else self._steady() + within_s
-            return await self._travel(to, patience_s, until)
+            return await self._travel(to, patience_s, until, on_rest)
 
     async def rest(self, *, patience_s: float = PATIENCE_S, within_s: float | None = None) -> Progress:
         """Stay, and let the house come to rest. As `advance` to where the clock stands."""
@@ -151,10 +158,18 @@ class Conductor:
 
     # -- the way --------------------------------------------------------------------------------------------
 
-    async def _travel(self, to: Instant, patience_s: float, until: float | None) -> Progress:
+    async def _travel(
+        self,
+        to: Instant,
+        patience_s: float,
+        until: float | None,
+        on_rest: Callable[[Instant], Awaitable[None]] | None = None,
+    ) -> Progress:
         visited = 0
         while await self._is_at_rest(patience_s, until):
             now = self._clock.now()
+            if on_rest is not None:
+                await on_rest(now)
             if now >= to:
                 return Progress(now, True, visited)
             visited += await asyncio.shield(self._move(max(now, min(self._nearest(to), to))))

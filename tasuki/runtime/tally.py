@@ -67,7 +67,7 @@ def look(tx: Tx, since: Instant | None = None) -> Look:
 
 
 def since(tx: Tx, before: Look) -> Counts:
-    """Count what has happened since an earlier look. Reads only. What is gone meanwhile (retention, a purge) counts as nothing."""
+    """Count what has happened since an earlier look. Reads only. What is gone meanwhile (retention) counts as nothing."""
     now = look(tx, before.since)
     delivered, failed, ticks = _row(tx, HANDED_OVER, before.handovers)
     succeeded = now.succeeded - before.succeeded
@@ -84,6 +84,20 @@ def since(tx: Tx, before: Look) -> Counts:
         deliveries_failed=failed,
     )
     return Counts(*(max(0, one) for one in counts))
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up over a long way: what happened is looked at while it is still there."""
+
+    before: Look
+    counts: Counts = Counts(*(0 for _ in Counts._fields))  # noqa: RUF009 - a tuple, and so no one's to change
+
+    def add(self, tx: Tx) -> None:
+        """Add what has happened since the last time. Reads only."""
+        new = since(tx, self.before)
+        self.counts = Counts(*(one + other for one, other in zip(self.counts, new, strict=True)))
+        self.before = look(tx)
 
 
 def _row(tx: Tx, sql: str, *params: int) -> tuple[int, ...]:

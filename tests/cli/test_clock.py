@@ -180,6 +180,17 @@ def test_a_wait_of_thirty_days_takes_a_moment(stand: Stand) -> None:
     assert said["Counts"]["ExecutionsSucceeded"] == 1
 
 
+def test_what_happened_is_counted_though_it_is_forgotten_on_the_way(stand: Stand) -> None:
+    target = {"Arn": stand.machine("nightly", {"P": {"Type": "Pass", "End": True}}), "RoleArn": ROLE}
+    schedules = stand.client("scheduler")
+    given = {"Name": "nightly", "ScheduleExpression": "cron(0 1 * * ? *)", "FlexibleTimeWindow": {"Mode": "OFF"}}
+    schedules.create_schedule(**given, Target=target)
+    counts = stand.advance("200d")["Counts"]
+    schedules.delete_schedule(Name="nightly")
+    assert counts["ScheduleTicks"] == counts["Deliveries"] == 200
+    assert counts["ExecutionsStarted"] == counts["ExecutionsSucceeded"] == 200
+
+
 def test_a_task_that_really_runs_is_waited_for_and_its_times_are_the_houses(stand: Stand) -> None:
     arn = stand.start(stand.machine("naps", {"T": task_state("naps", TimeoutSeconds=60)}))
     before = stand.now
