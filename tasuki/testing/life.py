@@ -35,6 +35,7 @@ from tasuki.runners.runner import Runner
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
 from tasuki.runtime.clock import HandClock, WallClock
+from tasuki.runtime.clock_desk import ClockDesk
 from tasuki.runtime.conductor import ClockBusy, Conductor, Restless
 from tasuki.runtime.conductor import Courier as Awaited
 from tasuki.runtime.courier import Courier
@@ -290,7 +291,8 @@ class Life:
             return self.store.look(lambda tx: self.switchboard.credential(tx, access_key))
 
         operations = {one.service: _impatient(one.operations) for one in self.rooms.values() if one.service is not None}
-        operations["tasuki"] = {**operations["tasuki"], **self.switchboard.house}
+        desk = ClockDesk(conductor=self._conductor, loop=self._duties, clock=birth.clock, store=self.store)
+        operations["tasuki"] = {**operations["tasuki"], **self.switchboard.house, **desk.operations}
         return Door(
             config=birth.config,
             operations=operations,

@@ -16,6 +16,7 @@ import pytest
 from tasuki.testing import Kit, Run, Script, ScriptMissing
 from tests.kit.town import ROLE, job, machine, queue, start, task_definition
 
+ROOT = Path(__file__).resolve().parents[2]
 START = "2026-10-09T12:00:00+09:00"
 
 
@@ -348,6 +349,29 @@ def test_handovers_are_told(house: Kit) -> None:
     assert house.queue("jobs").messages == []
 
 
+def test_the_command_line_speaks_to_a_tests_house(house: Kit, tmp_path: Path) -> None:
+    arn = start(machine("wait", W={"Type": "Wait", "Seconds": 7_200}))
+
+    def tasuki(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "tasuki.cli.main", *words],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "2026-01-01T00:00:00" in tasuki("clock", "show")
+    tasuki("clock", "advance", "36h")
+    assert house.now == datetime(2026, 1, 2, 12, tzinfo=UTC)
+    house.execution(arn).assert_succeeded()
+    assert "7200.000s = execution" in tasuki("history", arn)
+
+
 # -- crashes ------------------------------------------------------------------------------------------------------
 
 
@@ -485,8 +509,7 @@ with Kit(seed=7) as house:
 
 def test_another_process_plays_the_same() -> None:  # P10: whatever order its sets have
     def said(hash_seed: str) -> str:
-        root = Path(__file__).resolve().parents[2]
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(root)}
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             [sys.executable, "-c", PLAY], env=environment, capture_output=True, text=True, timeout=60, check=False
         )
