@@ -17,6 +17,7 @@ list:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  make demo STORY=dispatch ARGS=--crash     a story with options; ARGS=--help lists them"
+	@echo "  make demo STORY=clock                     thirty nights in seconds, and a crash in each of them"
 
 setup: .venv/.ready  ## a virtual environment with exactly the locked packages
 
