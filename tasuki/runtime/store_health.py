@@ -14,8 +14,9 @@ from tasuki.services.tasks.nodes import HEARD_MS
 from tasuki.store import sqlite_file
 from tasuki.store.backup import OF_THE_HOUSE
 from tasuki.store.migrations import migrations
+from tasuki.store.standing import STANDS_AT
 from tasuki.values.errors import StoreError, StoreNewer
-from tasuki.values.instant import MINUTE, SECOND, Instant
+from tasuki.values.instant import MINUTE, SECOND, Instant, to_iso
 
 Ask = Callable[..., Sequence[Sequence[Any]]]
 """Runs a statement (with `?` for what follows it) and answers its rows."""
@@ -67,11 +68,14 @@ def examine(data: Path, store: str | None) -> list[Finding]:
 # -- both stores ----------------------------------------------------------------------------------------------------
 
 
-def _contents(ask: Ask, tables: Sequence[str], now: Instant) -> Iterator[Finding]:
+def _contents(ask: Ask, tables: Sequence[str], now: Instant, stands_at: Instant | None) -> Iterator[Finding]:
     yield _rows(ask, tables)
-    yield _timers(ask, now)
-    yield _ready(ask, now)
-    yield Finding("messages in flight", "ok", str(ask(_IN_FLIGHT, now)[0][0]))
+    house = now if stands_at is None else stands_at
+    if stands_at is not None:
+        yield Finding("clock", "ok", f"moved by hand; it stands at {to_iso(stands_at)}")
+    yield _timers(ask, house)
+    yield _ready(ask, house)
+    yield Finding("messages in flight", "ok", str(ask(_IN_FLIGHT, house)[0][0]))
     expired = ask(_EXPIRED_LEASES, now)[0][0]
     yield Finding("expired leases", "ok", f"{expired}" + (", free to be taken" if expired else ""))
     yield _conservation(ask)
@@ -181,7 +185,8 @@ def _sqlite_findings(reader: apsw.Connection, path: Path) -> Iterator[Finding]:
         return reader.execute(sql, given).fetchall()
 
     tables = [row[0] for row in ask("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
-    yield from _contents(ask, sorted(tables), WallClock().now())
+    stands = ask(STANDS_AT)
+    yield from _contents(ask, sorted(tables), WallClock().now(), stands[0][0] if stands else None)
     found = [str(row[0]) for row in ask("PRAGMA quick_check(3)")]
     whole = found == ["ok"]
     advice = "" if whole else "the disk has lost something: stop the node, keep a copy of the files, restore a backup"
@@ -246,14 +251,15 @@ def _postgres(url: str) -> list[Finding]:
             tables = [row[0] for row in await connection.fetch(_PG_TABLES, address.schema)]
             # What both stores are asked is written for one that answers at once: it is asked ahead.
             answers: dict[tuple[Any, ...], Sequence[Sequence[Any]]] = {}
-            for sql, *given in _asked(tables, facts[6]):
+            stands_at = await connection.fetchval(STANDS_AT)
+            for sql, *given in _asked(tables, facts[6], stands_at):
                 answers[sql, *given] = await connection.fetch(statement(sql), *given)
-            return found + list(_contents(lambda *words: answers[words], tables, facts[6]))
+            return found + list(_contents(lambda *words: answers[words], tables, facts[6], stands_at))
 
     return asyncio.run(look())
 
 
-def _asked(tables: Sequence[str], now: Instant) -> list[tuple[Any, ...]]:
+def _asked(tables: Sequence[str], now: Instant, stands_at: Instant | None) -> list[tuple[Any, ...]]:
     """Answer all that `_contents` asks."""
     asked: list[tuple[Any, ...]] = []
 
@@ -261,7 +267,7 @@ def _asked(tables: Sequence[str], now: Instant) -> list[tuple[Any, ...]]:
         asked.append(words)
         return [] if words[0] in {_OLDEST_TIMER, _FIRST_READY, _LOST} else [(0,)]
 
-    list(_contents(ask, tables, now))
+    list(_contents(ask, tables, now, stands_at))
     return asked
 
 

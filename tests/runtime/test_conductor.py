@@ -189,11 +189,16 @@ def test_a_task_that_runs_holds_the_clock_as_long_as_there_is_patience(stage: St
     async def story() -> None:
         began = stage.house.now
         stage.running.add("job/1")
+
+        def is_held(task: str, seconds: float) -> bool:
+            return stage.conductor._waited.get(task, -1) >= seconds
+
         moving = asyncio.create_task(stage.conductor.advance(began + HOUR, patience_s=60))
+        await stage.turns(lambda: is_held("job/1", 0))
         await stage.turns()
         assert stage.house.now == began
         stage.seconds.passed += 59
-        await stage.turns()
+        await stage.turns(lambda: is_held("job/1", 59))
         assert stage.house.now == began, "a minute has not passed"
         stage.seconds.passed += 2
         stage.loop.rested.set()
@@ -203,6 +208,7 @@ def test_a_task_that_runs_holds_the_clock_as_long_as_there_is_patience(stage: St
         assert (await stage.conductor.advance(began + 2 * HOUR)).arrived
         stage.running = {"job/2"}
         moving = asyncio.create_task(stage.conductor.advance(began + 3 * HOUR))
+        await stage.turns(lambda: is_held("job/2", 0))
         await stage.turns()
         assert stage.house.now == began + 2 * HOUR
         stage.running.clear()

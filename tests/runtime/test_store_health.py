@@ -13,6 +13,7 @@ from tasuki.runtime.clock import WallClock
 from tasuki.runtime.store_health import Finding
 from tasuki.testing import ManualClock
 from tasuki.values.errors import ConfigError, StoreError, StoreNewer
+from tasuki.values.instant import DAY
 from tests.postgres import ask, drop_schema, in_schema, new_schema, server
 from tests.store.test_backup import Place, furnish
 
@@ -198,3 +199,11 @@ def test_a_store_that_cannot_be_opened_is_told_in_a_sentence(tmp_path: Path) -> 
         other.execute("CREATE TABLE t (a)")
     with pytest.raises(StoreNewer, match="another program"):
         store_health.examine(tmp_path, None)
+
+
+def test_timers_are_held_against_a_clock_that_is_moved_by_hand(plant: Callable[..., dict[str, Finding]]) -> None:
+    ago = 10 * DAY
+    assert plant(ago_ms=ago)["oldest timer"].state == "limited"
+    found = plant(f"INSERT INTO clock (name, stands_at) VALUES ('house', {WallClock().now() - ago})", ago_ms=ago)
+    assert "it stands at" in found["clock"].found
+    assert found["oldest timer"].state == "ok"
