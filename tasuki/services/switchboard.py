@@ -245,7 +245,11 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a try failed: `code` is the error's name, `message` its words."""
+    """Why a try failed: `code` is the error's name, `message` its words.
+
+    Where an error has an older name, that is it (`AWS.SimpleQueueService.NonExistentQueue`: Scheduler user guide, "Configuring a
+    dead-letter queue").
+    """
 
     code: str
     message: str

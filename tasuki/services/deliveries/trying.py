@@ -131,7 +131,7 @@ class Trying:
         except Fault:
             raise
         except DomainError as no:
-            self._refused(tx, tried, shortened(no.code, no.message))
+            self._refused(tx, tried, shortened(no.query_code or no.code, no.message))
             return
         if target_id is not None:
             self._taken(tx, tried, target_id)

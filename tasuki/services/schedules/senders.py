@@ -28,8 +28,6 @@ from tasuki.values.instant import SECOND, Instant, to_iso
 
 _ATTRIBUTE = re.compile(r"<aws\.scheduler\.(schedule-arn|scheduled-time|execution-id|attempt-number)>")
 _TIME, _NOTICE = "time", "notice"
-_CODES = {"QueueDoesNotExist": "AWS.SimpleQueueService.NonExistentQueue"}
-"""Errors whose older names Scheduler tells (the user guide's example of a dead letter)."""
 
 
 def deliver_to(
@@ -97,7 +95,7 @@ class ScheduleSender:
     ) -> dict[str, str]:
         """Answer the attributes of a dead letter."""
         return {
-            "ERROR_CODE": _CODES.get(refusal.code, refusal.code),
+            "ERROR_CODE": refusal.code,
             "ERROR_MESSAGE": refusal.message,
             "EXECUTION_ID": try_id,
             "EXHAUSTED_RETRY_CONDITION": exhausted,

@@ -133,7 +133,7 @@ def test_what_a_cluster_is_asked() -> None:
 
 
 def test_attributes_of_a_dead_letter() -> None:
-    refusal = Refusal("QueueDoesNotExist", "gone")
+    refusal = Refusal("AWS.SimpleQueueService.NonExistentQueue", "gone")
     assert ScheduleSender().dead_letter(delivery(), 4, "ab12", refusal, "MaximumRetryAttempts") == {
         "ERROR_CODE": "AWS.SimpleQueueService.NonExistentQueue",
         "ERROR_MESSAGE": "gone",
