@@ -101,6 +101,9 @@ def test_a_server_of_the_test_is_called_and_called_again_in_house_time(house: Ki
     assert server.heard == [{"n": 1}, {"n": 1}]
     house.advance(days=1)
     assert len(server.heard) == 2
+    house.crash()
+    put({"n": 2})
+    assert server.heard[2:] == [{"n": 2}], "the next node calls it, too"
 
 
 def test_a_synchronous_execution_ends_when_another_thread_moves_the_clock(house: Kit) -> None:
