@@ -182,9 +182,9 @@ class CallWatcher:
         if call is None:
             return
         everything = {one.id for one in call.called}
-        if call.answer is None:
+        if call.answer is None or tx.now > call.began + PASS_MS:  # its messages may be in other hands by now
             minutes = PASS_MS // MINUTE
-            problem = f"{call.stage} {call.target} did not answer within the {minutes} minutes that a batch may take"
+            problem = f"{call.stage} {call.target} was not done within the {minutes} minutes that a batch may take"
             self._close(tx, key, call, Outcome(everything, problem))
             return
         answer = call.answer

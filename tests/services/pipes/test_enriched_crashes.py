@@ -3,6 +3,7 @@
 import json
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tasuki.services.queues import conservation, find_queue
 from tasuki.services.switchboard import Caller
 from tasuki.store.store import Tx
+from tasuki.values.instant import MINUTE
 from tests.services.pipes.workshop import BUS, DESTINATION, SINK, Workshop
 
 
@@ -21,11 +23,11 @@ def wait(seconds: int) -> dict[str, Any]:
     return {"W": {"Type": "Wait", "Seconds": seconds, "Next": "S"}, "S": {"Type": "Succeed"}}
 
 
-def reopened(shop: Workshop, path: Path) -> Workshop:
-    """End a house without a word, and open what it left."""
-    now = shop.house.now
+def reopened(shop: Workshop, path: Path, away_ms: int = 0) -> Workshop:
+    """End a house without a word, and open what it left, some time later."""
+    now = shop.house.now + away_ms
     shop.house.close()
-    return Workshop(seed=1, path=path, now=now)
+    return Workshop(seed=shop.seed + 1, path=path, now=now)
 
 
 def test_a_crash_while_the_enrichment_works(tmp_path: Path) -> None:
@@ -63,6 +65,26 @@ def test_a_crash_between_the_answer_and_the_target(tmp_path: Path, caplog: pytes
         shop.house.advance(seconds=10)
         assert sorted(record["messageId"] for record in shop.bodies()) == sorted(sent)
         assert shop.outcomes() == ["DELIVERED"] * 2
+        assert shop.counts() == (0, 0)
+
+
+def test_an_answer_that_is_handed_on_too_late_is_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node dies between the answer and the target, and for longer than the messages are hidden: nothing arrives twice."""
+    shop = Workshop(path=tmp_path / "tasuki.db")
+    shop.pipe(SINK, Enrichment=shop.answering())
+    room = shop.house.rooms["pipes"]
+
+    def die(_tx: Tx, _key: str) -> None:
+        raise RuntimeError("the node dies here")
+
+    monkeypatch.setitem(shop.house.rooms, "pipes", replace(room, on_timer=die))
+    (sent,) = shop.send("a")
+    assert (shop.rows("pipe_calls"), shop.sink()) == (1, [])
+    shop = reopened(shop, tmp_path / "tasuki.db", 6 * MINUTE)
+    with shop.house:
+        shop.house.advance(minutes=10)
+        assert [record["messageId"] for record in shop.bodies()] == [sent]
+        assert [outcome.partition(":")[0] for outcome in shop.outcomes()] == ["DELIVERED", "FAILED"]
         assert shop.counts() == (0, 0)
 
 
@@ -139,9 +161,9 @@ class EnrichedPlay(RuleBasedStateMachine):
         self.shop.house.call("pipes", "DeletePipe", Name="p")
         self.shop.pipe(SINK, 10, Enrichment=self.enrichment)
 
-    @rule()
-    def crash(self) -> None:
-        self.shop = reopened(self.shop, self.folder / "tasuki.db")
+    @rule(away=st.sampled_from([0, 0, 20]))
+    def crash(self, away: int) -> None:
+        self.shop = reopened(self.shop, self.folder / "tasuki.db", away * MINUTE)
 
     @invariant()
     def every_message_is_in_exactly_one_place(self) -> None:

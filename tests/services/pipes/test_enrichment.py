@@ -192,7 +192,7 @@ def test_one_pass_takes_five_minutes_enrichment_and_target_together(shop: Worksh
     assert shop.outcomes() == []
     shop.house.advance(seconds=1)
     (outcome,) = shop.outcomes()
-    assert outcome == f"FAILED: Target {target} did not answer within the 5 minutes that a batch may take"
+    assert outcome == f"FAILED: Target {target} was not done within the 5 minutes that a batch may take"
     shop.house.advance(seconds=1)
     assert shop.rows("pipe_calls") == 1  # again, from the beginning
     shop.house.advance(seconds=100)  # the first target's end is nobody's any more

@@ -230,7 +230,7 @@ def test_an_end_that_is_told_twice_or_too_late_changes_nothing(shop: Workshop) -
     shop.house.advance(minutes=5)
     (first, *_) = shop.given()
     assert len(shop.outcomes()) == 1
-    assert "did not answer within the 5 minutes" in shop.outcomes()[0]
+    assert "was not done within the 5 minutes" in shop.outcomes()[0]
     for _ in range(2):
         shop.finish(first.watcher, {"Status": 200, "Body": ""})
     assert len(shop.outcomes()) == 1

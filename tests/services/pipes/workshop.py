@@ -25,6 +25,7 @@ class Workshop:
     """`events` is the stub of buses and API destinations, `tasks` that of clusters. At `now` it finds what `path` holds."""
 
     def __init__(self, seed: int = 0, path: Path | None = None, now: Instant | None = None) -> None:
+        self.seed = seed
         self.events, self.tasks = StubTarget("stub_events"), StubTarget("stub_tasks")
 
         def stubs(_config: Config, switchboard: Switchboard) -> Room:
