@@ -212,7 +212,7 @@ def _computed(place: Place) -> bool:
 def _number(place: Place | None) -> int | None:
     try:
         return int(place.value) if place is not None else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -1,12 +1,12 @@
 r"""Terraform's `.tf` files, as far as `lint` must read them: texts, calls, and the blocks they stand in. Pure.
 
 What a text becomes (Terraform language, "Strings and templates"): in quotes `\u003c` is `<` and `\\u003c` stays `\u003c`; in a
-heredoc nothing is unescaped. `jsonencode` writes `<` as `\u003c`, unless `replace` turns it back.
+heredoc nothing is unescaped. `jsonencode` writes `<` as `\u003c`, unless `replace` turns it back. Both are also followed through `local.NAME` of the same file.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _TOKEN = re.compile(
     r"""(?P<comment>\#[^\n]*|//[^\n]*|/\*(?:.|\n)*?(?:\*/|\Z))
@@ -20,6 +20,7 @@ _QUOTED = re.compile(r'\\.|\$\$\{|%%\{|(?P<place>[$%]\{)|(?P<end>")', re.DOTALL)
 _UNESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _ENCODED = re.compile(r"\\u003([ceCE])")
+_LOCAL = "local."
 _ATTRIBUTE = re.compile(r"<aws\.(?:scheduler|pipes|events)\.[a-z.\-]+>")
 
 
@@ -36,13 +37,15 @@ class Text:
     whole: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Encoded:
-    """An attribute inside of `jsonencode(...)`, and what of its brackets stays escaped."""
+    """An attribute inside of `jsonencode(...)`, or a local that may hold some, and what of their brackets stays escaped."""
 
     attribute: str
     at: int
-    left: set[str] = field(default_factory=lambda: {"c", "e"})
+    argument: str
+    """What the whole is the value of: `input`."""
+    left: frozenset[str] = frozenset("ce")
 
 
 @dataclass(slots=True)
@@ -52,7 +55,10 @@ class _Frame:
     mark: str
     name: str
     block: str
+    argument: str = ""
     held: list[Encoded] = field(default_factory=list)
+    locals: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    """Locals inside of it, and what was turned back of their brackets so far."""
     turned: set[str] = field(default_factory=set)
     """Of a `replace`: which of the brackets it turns back."""
 
@@ -64,9 +70,13 @@ class Terraform:
         self.source = source
         self.texts: list[Text] = []
         self.encoded: list[Encoded] = []
+        self._found: list[Encoded] = []
+        self._attributes: dict[str, list[str]] = {}
+        self._turned: dict[str, frozenset[str]] = {}
         self._frames: list[_Frame] = [_Frame("", "", "")]
         self._words: list[str] = []
         self._scan(0, len(source), until="")
+        self._settle()
 
     def line(self, at: int) -> int:
         """The line of an offset, counted from 1."""
@@ -82,19 +92,31 @@ class Terraform:
             elif token["heredoc"]:
                 at = self._heredoc(token["heredoc"], at, end)
             elif token["name"]:
-                self._words.append(token["name"])
+                self._word(token["name"], token.start())
             elif (mark := token["mark"]) is not None:
                 if mark == until and len(self._frames) == depth:
                     return at
                 self._mark(mark)
         return end
 
+    def _word(self, name: str, at: int) -> None:
+        self._words.append(name)
+        if name.startswith(_LOCAL):
+            frame = self._frames[-1]
+            frame.locals.append((name, frozenset()))
+            if any(one.name == "jsonencode" for one in self._frames):
+                frame.held.append(Encoded(name, at, frame.argument))
+
     def _mark(self, mark: str) -> None:
         if mark in "({[":
-            block = self._frames[-1].block
+            around = self._frames[-1]
+            block, argument = around.block, around.argument
+            if not argument and len(self._words) >= 2 and self._words[1] == "=":
+                argument = self._words[0]
             if mark == "{" and len(self._words) >= 3 and self._words[-3] == "resource":
                 block = f"{self._words[-2]}.{self._words[-1]}"
-            self._frames.append(_Frame(mark, self._words[-1] if self._words and mark == "(" else "", block))
+            name = self._words[-1] if self._words and mark == "(" else ""
+            self._frames.append(_Frame(mark, name, block, argument))
             self._words = []
         elif mark in ")}]":
             if len(self._frames) > 1:
@@ -106,14 +128,24 @@ class Terraform:
             self._words = []
 
     def _close(self, frame: _Frame) -> None:
-        for one in frame.held:
-            if frame.name == "replace":
-                one.left -= frame.turned
+        turned = frozenset(frame.turned)  # of anything but a `replace` it is empty
         around = self._frames[-1]
+        around.locals.extend((name, done | turned) for name, done in frame.locals)
+        held = [replace(one, left=one.left - turned) for one in frame.held]
         if any(one.mark == "(" for one in self._frames):
-            around.held.extend(frame.held)
-        else:
-            self.encoded.extend(one for one in frame.held if one.left)
+            around.held.extend(held)
+            return
+        self._found.extend(held)
+        for name, done in around.locals:
+            self._turned[name] = self._turned.get(name, frozenset()) | done
+        around.locals.clear()
+
+    def _settle(self) -> None:
+        """Put in what is held by locals, and leave out what is turned back where they are used."""
+        for one in self._found:
+            left = one.left - self._turned.get(f"{_LOCAL}{one.argument}", frozenset())
+            inside = self._attributes.get(one.attribute, []) if one.attribute.startswith(_LOCAL) else [one.attribute]
+            self.encoded.extend(replace(one, attribute=attribute, left=left) for attribute in inside if left)
 
     def _quoted(self, at: int, end: int) -> int:
         pieces, begin, whole = [], at, True
@@ -131,7 +163,7 @@ class Terraform:
         else:
             at = end
         self._words = words
-        self._found("".join(_UNESCAPED.sub(_unescape, one) for one in pieces), begin, whole)
+        self._text("".join(_UNESCAPED.sub(_unescape, one) for one in pieces), begin, whole)
         return at
 
     def _heredoc(self, name: str, at: int, end: int) -> int:
@@ -149,10 +181,10 @@ class Terraform:
             at = piece = self._scan(at, stop, until="}")
         pieces.append(self.source[piece:stop])
         self._words = words
-        self._found("".join(pieces), begin, whole)
+        self._text("".join(pieces), begin, whole)
         return last.end() if last is not None else end
 
-    def _found(self, value: str, at: int, whole: bool) -> None:
+    def _text(self, value: str, at: int, whole: bool) -> None:
         frame = self._frames[-1]
         if frame.name == "replace":
             frame.turned |= {letter.lower() for letter in _ENCODED.findall(value)}
@@ -163,7 +195,9 @@ class Terraform:
         elif self._words and self._words[-1] != "=":
             self._words.append(value)  # the labels of a block
         if any(one.name == "jsonencode" for one in self._frames):
-            frame.held.extend(Encoded(attribute, at) for attribute in _ATTRIBUTE.findall(value))
+            frame.held.extend(Encoded(attribute, at, frame.argument) for attribute in _ATTRIBUTE.findall(value))
+        else:
+            self._attributes.setdefault(f"{_LOCAL}{frame.argument or argument}", []).extend(_ATTRIBUTE.findall(value))
 
 
 def _unescape(found: re.Match[str]) -> str:

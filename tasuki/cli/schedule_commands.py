@@ -15,6 +15,7 @@ Schedule = Annotated[str, typer.Argument(metavar="NAME", help="Name, GROUP/NAME 
 Count = Annotated[int, typer.Option("--count", "-n", min=1, max=1_000, help="How many.")]
 
 
+@schedule.command("ls", hidden=True)
 @schedule.command("list")
 def schedule_list(data: Data = None, as_json: Json = False) -> None:
     """List the schedules, each with its next planned time."""
@@ -65,12 +66,13 @@ def schedule_next(
 
 @schedule.command("past")
 def schedule_past(name: Schedule, count: Count = 10, data: Data = None, as_json: Json = False) -> None:
-    """List what a schedule handed over lately, with the planned time of each."""
+    """List what a schedule handed over lately and each try that was refused, with the planned time."""
     from tasuki.cli import reach, schedules
 
     schedules.past(reach.find_node(data), name, count, as_json=as_json)
 
 
+@rule.command("ls", hidden=True)
 @rule.command("list")
 def rule_list(
     bus: Annotated[str | None, typer.Option(help="Only this bus: name or ARN. Default: all")] = None,

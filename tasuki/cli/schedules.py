@@ -19,7 +19,7 @@ from tasuki.values.instant import Instant, to_datetime, to_iso
 
 COLUMNS = ("schedule", "state", "expression", "zone", "next", "to")
 TICK_COLUMNS = ("planned", "local", "fires")
-PAST_COLUMNS = ("planned", "handed_over", "late", "to", "execution", "outcome")
+PAST_COLUMNS = ("planned", "handed_over", "late", "to", "arrived_as", "outcome")
 RULE_COLUMNS = ("rule", "bus", "state", "schedule", "pattern", "targets")
 SHOWN_PAST = 5
 PAGE = 1_000
@@ -121,7 +121,7 @@ def coming_of_expression(text: str, zone: str, count: int, after: str | None, *,
 
 
 def past(reach: Reach, wanted: str, count: int, *, as_json: bool) -> None:
-    """List what a schedule handed over lately, and what it could not, oldest first."""
+    """List what a schedule handed over lately, with each try that was refused, oldest first."""
     rows = _past(reach, find(reach, wanted)["Arn"])[-count:]
     if as_json:
         screen.show_json(rows)
@@ -241,7 +241,7 @@ def _past(reach: Reach, arn: str) -> list[dict[str, Any]]:
             "handed_over": one["At"],
             "late": _late(one),
             "to": one.get("TargetArn"),
-            "execution": one.get("ExecutionArn"),
+            "arrived_as": one.get("ExecutionArn"),
             "outcome": one["Outcome"],
         }
         for one in _house(reach, "ListHandovers", "Handovers", SourceArn=arn)
@@ -254,7 +254,7 @@ def _show_past(rows: list[dict[str, Any]]) -> None:
             **row,
             "to": target_of(row["to"] or ""),
             "late": f"{row['late']:.1f} s" if row["late"] is not None else "",
-            "execution": (row["execution"] or "").rpartition(":")[2],
+            "arrived_as": (row["arrived_as"] or "").rpartition(":")[2],
             "outcome": short(row["outcome"]),
         }
         for row in rows

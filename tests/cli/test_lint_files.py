@@ -322,9 +322,78 @@ def test_half_of_the_repair_is_told_by_what_is_left() -> None:
     assert r'replace(replace(jsonencode(...), "\\u003c", "<"), "\\u003e", ">")' in half.fix
 
 
+LOCALS = r"""
+locals {
+  encoded = jsonencode({ t = "<aws.scheduler.scheduled-time>" })
+  mended  = jsonencode({ t = "<aws.scheduler.scheduled-time>" })
+  plain   = { t = "<aws.scheduler.execution-id>" }
+  text    = "{\"t\": \"<aws.scheduler.schedule-arn>\"}"
+}
+resource "aws_scheduler_schedule" "a" {
+  target { input = local.encoded }
+}
+resource "aws_scheduler_schedule" "b" {
+  target { input = replace(replace(local.mended, "\\u003c", "<"), "\\u003e", ">") }
+}
+resource "aws_scheduler_schedule" "c" {
+  target { input = jsonencode(local.plain) }
+}
+resource "aws_scheduler_schedule" "d" {
+  target { input = replace(replace(jsonencode(merge(local.plain, { n = 1 })), "\\u003c", "<"), "\\u003e", ">") }
+}
+resource "aws_scheduler_schedule" "e" {
+  target { input = local.text }
+}
+"""
+
+
+def test_locals_are_followed() -> None:
+    seen = survey_file("main.tf", LOCALS).seen
+    assert [(one.line, one.finding.code) for one in seen] == [
+        (3, "JSONENCODED_ATTRIBUTE"),
+        (15, "JSONENCODED_ATTRIBUTE"),
+    ]
+    assert "<aws.scheduler.execution-id>" in seen[1].finding.message
+
+
 @pytest.mark.parametrize("cut", range(0, len(MAIN), 37))
 def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(cut: int) -> None:
     Terraform(MAIN[:cut])
+
+
+PIECES = st.sampled_from(
+    [
+        *"(){}[],=\n",
+        '"',
+        "${",
+        "\\\\u003c",
+        "jsonencode",
+        "replace",
+        "local.a",
+        "a",
+        "<<EOT\n",
+        "EOT\n",
+        "#",
+        "/*",
+        TIME,
+    ]
+)
+
+
+@given(st.lists(PIECES, max_size=40))
+def test_whatever_stands_in_a_file_is_read(pieces: list[str]) -> None:
+    terraform = Terraform(" ".join(pieces))
+    assert all(one.left for one in terraform.encoded)
+
+
+def test_a_window_that_is_no_number() -> None:
+    template = """
+Resources:
+  A:
+    Type: AWS::Scheduler::Schedule
+    Properties: {FlexibleTimeWindow: {Mode: FLEXIBLE, MaximumWindowInMinutes: .inf}}
+"""
+    assert found(template, "a.yaml") == []
 
 
 def test_interpolations_without_end() -> None:
