@@ -241,6 +241,26 @@ def lint(
 
 
 @app.command()
+def simulate(
+    *,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What is played: docs/SIMULATE.md.")],
+    seed: Annotated[int | None, typer.Option(min=0, help="Other jobs of the same kind. Default: the file's.")] = None,
+    days: Annotated[float | None, typer.Option(help="How many days are played. Default: the file's.")] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this one, or these: always_on, backlog, task_per_job."),
+    ] = None,
+    no_sweep: Annotated[bool, typer.Option("--no-sweep", help="Leave out the table of other loads.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Play a load through the house, for workers and for a task per job: waits, failures, cost. Needs no node."""
+    from tasuki.cli import simulate as simulation
+
+    options = simulation.Options(seed, days, tuple(strategy or ()), sweep=not no_sweep, as_json=as_json)
+    raise typer.Exit(simulation.simulate(file, options))
+
+
+@app.command()
 def doctor(
     data: Annotated[
         Path,
