@@ -20,6 +20,7 @@ import asyncio
 import logging
 import platform
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -67,11 +68,12 @@ class Attendant:
         switchboard: Switchboard,
         clock: Clock,
         here: Here | None = None,
+        is_scripted: Callable[[Key], bool] = lambda _key: False,
     ) -> None:
         self._store, self._runner, self._bell, self._clock = store, runner, bell, clock
         self._setting = setting_of(config, switchboard)
         self._here = here or Here(ALONE, platform.node(), facts.boot_id())
-        self._opened = False
+        self._opened, self._is_scripted = False, is_scripted
         self._settled: set[Key] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._later: asyncio.TimerHandle | None = None
@@ -90,7 +92,8 @@ class Attendant:
         """The attempts that run in real time, or are about to: while there are any, a clock that is moved by hand waits."""
         if self._runner.fileno() < 0:
             return set()
-        return self._out | {launch.key for _, launch in self._to_start}
+        real = {key for key in self._out if not self._is_scripted(key)}
+        return real | {launch.key for _, launch in self._to_start}
 
     async def open(self) -> None:
         """Take over what a node before us started, and listen to the runner."""

@@ -21,6 +21,7 @@ from tasuki.protocol import wire
 from tasuki.protocol.http import Door, Found
 from tasuki.runners.contact import Contact
 from tasuki.runners.process import ProcessRunner
+from tasuki.runners.scripted import ScriptedRunner
 from tasuki.runtime import nodes_home, which_store
 from tasuki.runtime.attendant import Attendant, house_id
 from tasuki.runtime.bell import Bell
@@ -134,9 +135,12 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
             wall=WallClock(),
         )
         await _take_part(config, store, clock, here, membership)
+    scripts = {name: image.scripted for name, image in config.images.items() if image.scripted is not None}
+    scripted = ScriptedRunner(runner, config.data / "tasks", clock, scripts)
     attendant = Attendant(
         store=store,
-        runner=runner,
+        runner=scripted if scripts else runner,
+        is_scripted=scripted.plays,
         bell=bell,
         config=config,
         switchboard=switchboard,

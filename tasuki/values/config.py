@@ -22,6 +22,9 @@ refused, since it decides what is executed.
     venv = "engines/v1/.venv"     # optional: its bin/ comes first in PATH
     stop_signal = "SIGTERM"       # optional
 
+    [images."routing-v2"]         # with --clock manual only: nothing runs, and it takes house time
+    scripted = { duration = "61m", exit_code = 0, output = "done", memory = "300MiB" }
+
     [outbound]                    # where API destinations may call besides public addresses
     allow = ["127.0.0.0/8", "10.1.0.0/16", "internal.example"]
 """
@@ -36,6 +39,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from tasuki.values.durations import parse_duration
 from tasuki.values.errors import ConfigError
 from tasuki.values.outbound import Outbound
 
@@ -68,7 +72,8 @@ QUOTAS = (
 )
 """Every key of [quotas] that some room reads; a test holds this list, the rooms and docs/CONFIGURATION.md together."""
 OUTBOUND_KEYS = ("allow",)
-IMAGE_KEYS = ("folder", "command", "venv", "stop_signal", "environment")
+IMAGE_KEYS = ("folder", "command", "venv", "stop_signal", "environment", "scripted")
+SCRIPT_KEYS = ("duration", "exit_code", "output", "memory")
 _NAME = re.compile(r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 _MEMORY = re.compile(r"^(\d+)\s*(MiB|GiB|MB|GB|M|G)?$")
 
@@ -83,6 +88,18 @@ class Image:
     venv: Path | None = None
     stop_signal: str = "SIGTERM"
     environment: Mapping[str, str] = field(default_factory=dict)
+    scripted: "Script | None" = None
+    """Nothing is run: how it would go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """How an image goes of which nothing runs: how long in house time, how it ends, what it prints, how much memory it comes to."""
+
+    duration_ms: int = 0
+    exit_code: int = 0
+    output: str = ""
+    memory_mib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +169,13 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
     for key, value in quotas.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise ConfigError(f"{source}: quotas.{key} must be a whole number, 0 or more")
+    images = {name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()}
+    scripted = [name for name, image in images.items() if image.scripted is not None]
+    if scripted and options.get("clock") != "manual":
+        raise ConfigError(
+            f'{source}: images."{scripted[0]}" is scripted, and takes house time: start the node with --clock manual, or give it '
+            "a folder and a command"
+        )
     return Config(
         data=data,
         store=store,
@@ -160,7 +184,7 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
         memory_mib=_memory(source, node["memory"]) if "memory" in node else None,
         names=_names(source, node.get("names", [])),
         lost_node_s=_lost_node_s(source, node.get("lost_node_s", LOST_NODE_S)),
-        images={name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()},
+        images=images,
         quotas=quotas,
         outbound=_outbound(source, _table(source, tree, "outbound")),
         source=source,
@@ -230,6 +254,8 @@ def _image(source: Path, name: str, entry: Any) -> Image:
         raise ConfigError(f"{where} must be a table with folder and command")
     if extra := set(entry) - set(IMAGE_KEYS):
         raise ConfigError(f"{where}: unknown key {min(extra)}; known are {', '.join(IMAGE_KEYS)}")
+    if "scripted" in entry:
+        return Image(name, source.parent.resolve(), (), scripted=_script(where, entry))
     command = entry.get("command")
     if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
         raise ConfigError(f'{where}.command must be a list of words, like ["python", "job.py"]')
@@ -254,3 +280,29 @@ def _image(source: Path, name: str, entry: Any) -> Image:
         stop_signal=stop_signal,
         environment=environment,
     )
+
+
+def _script(where: str, entry: dict[str, Any]) -> Script:
+    given = entry["scripted"]
+    if extra := set(entry) - {"scripted"}:
+        raise ConfigError(f"{where} is scripted, so nothing runs: leave out {min(extra)}")
+    if not isinstance(given, dict):
+        raise ConfigError(f'{where}.scripted must be a table, like {{ duration = "61m", exit_code = 0 }}')
+    if extra := set(given) - set(SCRIPT_KEYS):
+        raise ConfigError(f"{where}.scripted: unknown key {min(extra)}; known are {', '.join(SCRIPT_KEYS)}")
+    duration, code = given.get("duration", "0"), given.get("exit_code", 0)
+    try:
+        duration_ms = parse_duration(duration if isinstance(duration, str) else "?")
+    except ValueError:
+        raise ConfigError(f'{where}.scripted.duration must be text like "61m" or "1h30m"') from None
+    if not isinstance(code, int) or isinstance(code, bool) or not 0 <= code <= 255:
+        raise ConfigError(f"{where}.scripted.exit_code must be a whole number from 0 to 255")
+    output, memory = given.get("output", ""), given.get("memory")
+    if not isinstance(output, str):
+        raise ConfigError(f"{where}.scripted.output must be text")
+    if memory is None:
+        return Script(duration_ms, code, output)
+    found = _MEMORY.match(memory) if isinstance(memory, str) else None
+    if found is None:
+        raise ConfigError(f'{where}.scripted.memory must be text like "300MiB"')
+    return Script(duration_ms, code, output, int(found[1]) * (1024 if (found[2] or "MiB").startswith("G") else 1))

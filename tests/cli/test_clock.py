@@ -1,6 +1,7 @@
 """`tasuki clock` and the operations behind it, on real nodes whose clock is moved by hand: plays of days in a moment."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -16,6 +17,8 @@ import pytest
 from tasuki.cli.complaints import Complaint
 from tasuki.cli.own_node import OwnNode, free_port
 from tasuki.cli.trace import call_house
+from tasuki.values.config import read_config
+from tasuki.values.errors import ConfigError
 from tests.cli.conftest import ROLE, Command, Done, decoded, run
 
 if TYPE_CHECKING:
@@ -31,6 +34,16 @@ command = ["sh", "-c", "sleep 0.3; echo $TASUKI_NOW"]
 [images.lasts]
 folder = "."
 command = ["sh", "-c", "exec sleep 600"]
+"""
+SCRIPTS = """
+[images.hour]
+scripted = { duration = "61m", output = "solved" }
+
+[images.fails]
+scripted = { duration = "5s", exit_code = 3 }
+
+[images.swells]
+scripted = { duration = "2m", memory = "300MiB" }
 """
 DAY = timedelta(days=1)
 
@@ -75,17 +88,17 @@ class Stand:
         return told
 
 
-def manual(data: Path) -> OwnNode:
+def manual(data: Path, scripts: str = "") -> OwnNode:
     data.mkdir(mode=0o700, exist_ok=True)
-    (data / "tasuki.toml").write_text(IMAGES)
+    (data / "tasuki.toml").write_text(IMAGES + scripts)
     (data / "tasuki.toml").chmod(0o600)
     return OwnNode(data, options=("--clock", "manual"))
 
 
 @pytest.fixture(scope="module")
 def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with manual(tmp_path_factory.mktemp("clock") / "data") as node:
-        for image in ("naps", "lasts"):
+    with manual(tmp_path_factory.mktemp("clock") / "data", SCRIPTS) as node:
+        for image in ("naps", "lasts", "hour", "fails", "swells"):
             node.reach.client("ecs").register_task_definition(
                 family=image, containerDefinitions=[{"name": "main", "image": image, "memory": 32}]
             )
@@ -216,6 +229,68 @@ def test_a_task_that_goes_on_and_on_loses_our_patience_and_meets_its_timeout(sta
     told = stand.told(arn)
     assert (told["status"], told["error"]) == ("FAILED", "States.Timeout")
     assert told["stopDate"] == before + timedelta(seconds=600)
+
+
+def test_images_that_are_scripted_take_house_time_and_outlast_the_node(stand: Stand) -> None:
+    before = stand.now
+    arns = {
+        image: stand.start(stand.machine(f"scripted-{image}", {"T": task_state(image)}))
+        for image in ("hour", "fails", "swells")
+    }
+    assert stand.advance("1h")["Arrived"]
+    stand.node.kill()
+    stand.node.start()
+    assert stand.told(arns["hour"])["status"] == "RUNNING"
+    assert stand.advance("1h")["Arrived"]
+    ended = {image: stand.told(arn) for image, arn in arns.items()}
+    seconds = {image: (told["stopDate"] - before).total_seconds() for image, told in ended.items()}
+    assert seconds == {"hour": 3660, "fails": 5, "swells": 120}
+    tasks = {image: json.loads(told["output"] if image == "hour" else told["cause"]) for image, told in ended.items()}
+    codes = {image: task["Containers"][0]["ExitCode"] for image, task in tasks.items()}
+    assert codes == {"hour": 0, "fails": 3, "swells": 137}
+    assert "OutOfMemory" in tasks["swells"]["Containers"][0]["Reason"]
+    logged = run("logs", tasks["hour"]["TaskArn"], environment={"TASUKI_DATA": str(stand.node.data)})
+    assert logged.stdout == "solved"
+
+
+def test_a_scripted_image_that_is_stopped_ends_at_that_instant(stand: Stand) -> None:
+    ecs, before = stand.client("ecs"), stand.now
+    task = ecs.run_task(taskDefinition="hour")["tasks"][0]["taskArn"]
+    stand.advance("10m")
+    ecs.stop_task(task=task, reason="enough")
+    stand.advance("1s")
+    (told,) = ecs.describe_tasks(tasks=[task])["tasks"]
+    assert (told["lastStatus"], told["stopCode"], told["stoppedReason"]) == ("STOPPED", "UserInitiated", "enough")
+    assert (told["containers"][0]["exitCode"], told["executionStoppedAt"]) == (143, before + timedelta(minutes=10))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ('{ duration = "61m" }\ncommand = ["sh"]', "leave out command"),
+        ("{ duration = 61 }", 'scripted.duration must be text like "61m"'),
+        ('{ duration = "long" }', 'scripted.duration must be text like "61m"'),
+        ("{ exit_code = 300 }", "scripted.exit_code must be a whole number"),
+        ('{ memory = "much" }', 'scripted.memory must be text like "300MiB"'),
+        ("{ output = 1 }", "scripted.output must be text"),
+        ("{ length = 1 }", "unknown key length; known are duration"),
+        ('"61m"', "scripted must be a table"),
+    ],
+)
+def test_a_script_that_makes_no_sense_names_the_key(tmp_path: Path, entry: str, said: str) -> None:
+    file = tmp_path / "tasuki.toml"
+    file.write_text(f"[images.job]\nscripted = {entry}\n")
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        read_config(tmp_path, clock="manual")
+
+
+def test_a_scripted_image_needs_a_clock_that_is_moved_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "tasuki.toml"
+    file.write_text('[images.job]\nscripted = { duration = "61m" }\n')
+    file.chmod(0o600)
+    with pytest.raises(ConfigError, match="start the node with --clock manual"):
+        read_config(tmp_path)
 
 
 def test_a_house_that_is_killed_while_its_clock_is_moved_goes_on_where_it_stood(tmp_path: Path) -> None:
