@@ -24,10 +24,19 @@ from tasuki.values.errors import MalformedDocument
 
 C = TypeVar("C")
 _SPECIAL = re.compile(r'"|\\.')
+LONGEST = 1_048_576
+"""Characters: no target takes more (a queue's message of 1 MiB). A short template can ask for a large value thousands of times."""
 
 
 class BadTemplate(ValueError):
     """A template that could never give JSON. The text says what to change."""
+
+
+class TooLong(MalformedDocument):
+    """What a template makes of an event is larger than any target takes."""
+
+    def __init__(self) -> None:
+        super().__init__(f"The template makes more than {LONGEST:,} characters of it, which no target takes.")
 
 
 class Template(Generic[C]):
@@ -62,11 +71,14 @@ class Template(Generic[C]):
             self._quoted = [True] * len(self._places)
 
     def render(self, context: C) -> str:
-        """Put an event's values into the places."""
-        texts = [
-            self._in_string(place(context), context) if inside else _as_value(place(context))
-            for place, inside in zip(self._places, self._quoted, strict=True)
-        ]
+        """Put an event's values into the places. Raises `TooLong`, before it has made much more than may be."""
+        texts, length = [], 0
+        for place, inside in zip(self._places, self._quoted, strict=True):
+            text = self._in_string(place(context), context) if inside else _as_value(place(context))
+            length += len(text)
+            if length > LONGEST:
+                raise TooLong
+            texts.append(text)
         whole = _join(self._literals, texts)
         return f'"{whole}"' if self.is_text else whole
 

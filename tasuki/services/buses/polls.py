@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tasuki.rules.expressions import parse_expression
+from tasuki.rules.templates import TooLong
 from tasuki.services.buses import queries as sql
 from tasuki.services.buses.errors import InvalidJson
 from tasuki.services.buses.inputs import Seen
@@ -139,8 +140,8 @@ def post(tx: Tx, switchboard: Switchboard, bus: Bus, aim: Aim, seen: Seen) -> No
     try:
         payload = aim.render(seen)
         parameters = aim.parameters(seen)
-    except InvalidJson as bad:
-        context[INVALID] = bad.message
+    except (InvalidJson, TooLong) as bad:
+        context[INVALID] = str(bad)
     if ":event-bus/" in aim.arn:
         parameters = {HOPS: seen.hops + 1}
     switchboard.post(
@@ -181,7 +182,9 @@ def _set_tick(tx: Tx, rule: int, start: Instant | None, due: Instant | None) -> 
     if due is None:
         clear_timer(tx, NAME, f"rule:{rule}")
     else:
-        set_timer(tx, NAME, f"rule:{rule}", due)
+        set_timer(
+            tx, NAME, f"rule:{rule}", max(due, tx.now)
+        )  # what was missed waits its turn behind what is due by now
 
 
 def hold_owner(tx: Tx, key: str) -> None:

@@ -51,7 +51,7 @@ class Ticking:
             moment = plan.moment(tick, tx.chance)
         tx.run(queries.MOVE_ON, (tick, moment, last, schedule))
         if moment is not None:
-            set_timer(tx, NAME, key, moment)
+            set_timer(tx, NAME, key, max(moment, tx.now))  # what was missed waits its turn behind what is due by now
         arn = schedule_arn(region, account, group, name)
         watcher = f"{NAME}:{schedule}.{revision}" if _ends(definition) and tick is None else None
         for planned, due in fired:

@@ -449,3 +449,19 @@ def test_put_rule_forgets_what_is_left_out(stage: Stage) -> None:
     assert described["State"] == "DISABLED"
     assert len(stage.events("ListTargetsByRule", Rule="r")["Targets"]) == 1
     assert stage.events("ListTagsForResource", ResourceARN=arn) == {"Tags": [{"Key": "k", "Value": "v"}]}
+
+
+def test_a_template_that_makes_too_much_of_an_event_is_given_up_at_once(stage: Stage) -> None:
+    """2,000 times 250 KB would be half a gigabyte, made in a unit that holds up everybody."""
+    dead = stage.queue("dead")
+    target = {"Arn": stage.queue(), "DeadLetterConfig": {"Arn": dead}}
+    transformer = {"InputPathsMap": {"a": "$.detail.a"}, "InputTemplate": "<a>" * 2_000}
+    stage.rule({"source": ["shop"]}, {**target, "InputTransformer": transformer})
+    small, large = "x" * 100, "x" * 250_000
+    stage.put({"a": small})
+    stage.put({"a": large})
+    assert stage.received() == [small * 2_000]
+    [(event, said)] = stage.received("dead", attributes=True)
+    assert event["detail"] == {"a": large}, "the event itself, so nothing is lost"
+    assert said["ERROR_CODE"] == "INVALID_JSON"
+    assert "more than 1,048,576 characters" in said["ERROR_MESSAGE"]

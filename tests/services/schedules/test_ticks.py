@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tasuki.runtime.loop import TIMERS_AT_ONCE
 from tasuki.services.schedules import queries
 from tasuki.services.schedules.errors import ValidationException
 from tasuki.services.schedules.polls import SLICE
@@ -100,6 +101,19 @@ def test_a_unit_posts_a_slice_at_most(bench: Bench) -> None:
     bench.clock.set(bench.house.now + 3 * SLICE * MINUTE)
     bench.house.unit(lambda tx: bench.house.rooms["schedules"].on_timer(tx, "1"))  # type: ignore[misc]
     assert len(bench.ticks) == SLICE
+
+
+def test_many_missed_ticks_do_not_hold_up_what_is_due_now(bench: Bench) -> None:
+    """A slice of each schedule, then the others: who comes back after a long time still starts in time what is due by now."""
+    bench.house.switchboard.post = lambda _tx, delivery: bench.posted.append(delivery)
+    for n in range(TIMERS_AT_ONCE):
+        bench.create(f"s{n}", "rate(1 minute)")
+    bench.create("now", "at(2026-10-09T16:59:59)")
+    bench.clock.set(instant("2026-10-09T17:00:00"))
+    bench.house.drain()
+    names = [delivery.source.rpartition("/")[2] for delivery in bench.posted]
+    assert len(names) == TIMERS_AT_ONCE * (8 * 60 + 1) + 1
+    assert names.index("now") <= TIMERS_AT_ONCE * SLICE
 
 
 def test_lateness_does_not_drift(bench: Bench) -> None:
