@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
+from tasuki.values.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasuki.testing.loads import Figures, Plan, Point, Smaller, Strategy
@@ -41,9 +42,12 @@ def simulate(file: Path, options: Options) -> Code:
     tell: Callable[[str], None] = (lambda _: None) if options.as_json else _tell
     played: dict[Strategy, Figures] = {}
     smaller: list[Smaller] = []
-    for strategy in plan.strategies:
-        played[strategy], shown = loads.play(plan, strategy, tell)
-        smaller += shown
+    try:
+        for strategy in plan.strategies:
+            played[strategy], shown = loads.play(plan, strategy, tell)
+            smaller += shown
+    except ConfigError as bad:
+        raise ConfigError(f"{file}: {bad}") from None
     both = {"always_on", "task_per_job"} <= played.keys()
     points = loads.run_sweep(plan, tell) if options.sweep and both else []
     said = verdict(plan, played)
@@ -57,7 +61,7 @@ def simulate(file: Path, options: Options) -> Code:
     if points:
         _show_sweep(plan, points, holds)
     elif options.sweep and both and plan.sweep is not None:
-        screen.line("\nNo sweep: a trace can't be multiplied.")
+        screen.line(f"\nNo sweep: {loads.why_no_sweep(plan)}.")
     return Code.DONE
 
 

@@ -8,7 +8,7 @@ from tasuki.testing.loads.figures import Figures, Waits
 from tasuki.testing.loads.plan import SHOWN, STRATEGIES, Plan, Strategy
 from tasuki.testing.loads.reading import read_plan
 from tasuki.testing.loads.sizing import Smaller, play
-from tasuki.testing.loads.sweep import Point, over_start, run_sweep, saves, saving_of, sentences
+from tasuki.testing.loads.sweep import Point, over_start, run_sweep, saves, saving_of, sentences, why_no_sweep
 
 __all__ = [
     "SHOWN",
@@ -26,4 +26,5 @@ __all__ = [
     "saves",
     "saving_of",
     "sentences",
+    "why_no_sweep",
 ]

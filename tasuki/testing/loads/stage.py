@@ -101,16 +101,19 @@ class Stage:
 
     def play(self, is_over: Callable[[], bool]) -> None:
         """Go through the agenda, until it is over after the last arrival, or the tail is."""
-        last = self.plan.ends + TAIL
-        while self._agenda and self._agenda[0][0] <= last:
-            at = self._agenda[0][0]
-            self.house.advance_to(self.plan.start + at)
+        last, house = self.plan.ends + TAIL, self.house
+        due = house.drain()
+        while self._agenda and (at := self._agenda[0][0]) <= last:
+            # As House.advance_to, but that the house is drained once for each instant, after what happens there.
+            while due is not None and due <= self.plan.start + at:
+                house.clock.set(max(due, house.now))
+                due = house.drain()
+            house.clock.set(self.plan.start + at)
             while self._agenda and self._agenda[0][0] == at:
                 heappop(self._agenda)[2]()
-            if at >= self.plan.ends:
-                self.house.drain()
-                if is_over():
-                    return
+            due = house.drain()
+            if at >= self.plan.ends and is_over():
+                return
 
     # -- short words -----------------------------------------------------------------------------------------
 

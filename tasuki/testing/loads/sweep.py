@@ -40,14 +40,31 @@ class Point:
     waits_not: bool
 
 
+def why_no_sweep(plan: Plan) -> str | None:
+    """Answer what is missing for a sweep, or None."""
+    if plan.sweep is None:
+        return "the file has no [report.sweep]"
+    if plan.always_on is None or plan.task_per_job is None:
+        return "it compares always_on with task_per_job, and the file has not both"
+    if plan.load.arrivals == "trace":
+        return "a trace can't be multiplied"
+    if plan.always_on.target_ms is None:
+        return "give strategies.always_on.target_p95_wait_seconds, by which the fleets for other loads are sized"
+    return None
+
+
 def run_sweep(plan: Plan, tell: Tell) -> list[Point]:
-    """Play all points of a plan's sweep: none for a trace, which can't be multiplied."""
-    if plan.sweep is None or plan.load.arrivals == "trace" or plan.always_on is None or plan.task_per_job is None:
+    """Play all points of a plan's sweep; none where there can't be one. All fleets are sized, whatever the file's size is."""
+    if why_no_sweep(plan) is not None:
         return []
+    assert plan.sweep is not None
+    assert plan.always_on is not None
     shapes: list[tuple[Shape, tuple[float, ...]]] = [("as given", plan.sweep.factors)]
     if plan.load.arrivals == "poisson":
         shapes.append(("even", plan.sweep.even_factors))
-    short = replace(plan, days=plan.sweep.days, always_on=replace(plan.always_on, most=10 * plan.always_on.most))
+    short = replace(
+        plan, days=plan.sweep.days, always_on=replace(plan.always_on, workers=None, most=10 * plan.always_on.most)
+    )
     points = []
     for shape, factors in shapes:
         for factor in factors:
@@ -115,7 +132,7 @@ def sentences(plan: Plan, points: Iterable[Point]) -> list[str]:
         more = [point for point in ordered if point.calls > 1]
         if more:
             said.append(
-                f"{how}: fewer queue calls on AWS does not hold up to {_jobs(more[-1])}, where {more[-1].workers} workers poll less "
+                f"{how}: up to {_jobs(more[-1])} there are not fewer queue calls on AWS: there {more[-1].workers} workers poll less "
                 "than a pipe's own pollers would."
             )
     return said
