@@ -99,6 +99,8 @@ class Trying:
         if row is None:
             return
         kept = kept_of(row)
+        if kept.state == CALLING:
+            return  # a timer that came twice: the target was asked, and its answer counts
         if is_too_old(kept.delivery, tx.now):
             self._give_up_unasked(tx, kept)
         else:

@@ -9,6 +9,7 @@ from tasuki.protocol.house_model import house_model
 from tasuki.services.deliveries.errors import ValidationException
 from tasuki.services.switchboard import Ending
 from tasuki.store.store import Conflict
+from tasuki.store.timers import set_timer
 from tasuki.values.instant import HOUR, MINUTE
 from tests.services.deliveries.bench import QUEUE, SOURCE, TARGET, Bench, Gone, Throttled
 
@@ -210,6 +211,21 @@ def test_a_target_that_is_waited_for_is_settled_by_its_end(bench: Bench) -> None
         bench.house.unit(lambda tx: bench.house.switchboard.finished(tx, called, ending))
     assert bench.outcomes() == ["DELIVERED"]
     assert bench.told == [("w", 1, "States.TaskFailed")]
+    assert bench.left_over() == (0, 0)
+
+
+def test_a_timer_that_comes_twice_does_not_call_a_second_time(bench: Bench) -> None:
+    """Found by the simulation: the second try took the place of the first, whose end nobody heard."""
+    bench.target.waited = True
+    bench.post(max_retries=1)
+    [shown] = bench.listed()
+    bench.house.unit(lambda tx: set_timer(tx, "deliveries", shown["Id"], tx.now))
+    bench.house.drain()
+    assert len(bench.target.callers) == 1
+    called = bench.target.callers[0].watcher
+    assert called is not None
+    bench.house.unit(lambda tx: bench.house.switchboard.finished(tx, called, Ending(succeeded=True, output={})))
+    assert bench.outcomes() == ["DELIVERED"]
     assert bench.left_over() == (0, 0)
 
 
