@@ -22,6 +22,8 @@ from tasuki.values.service_models import Member, Service, Shape
 
 INTEGERS = {"integer": 1 << 31, "long": 1 << 63}
 """Integer kinds and the first number that no longer fits."""
+EARLIEST_S, LATEST_S = -62_135_510_400, 253_402_214_400
+"""The second day of the year 1 and the last of 9999: what can be written as a date, in any zone."""
 PATTERN_LENGTH = 8_192
 """Longer texts are not matched against patterns: their length is what is wrong with them."""
 _ARTICLES = {
@@ -247,7 +249,7 @@ def is_integer(raw: Any) -> bool:
 
 def from_epoch(seconds: float) -> Instant:
     """Turn epoch seconds into an instant. Raises `Serialization` when no calendar reaches that far."""
-    if not -1e11 < seconds < 1e12:
+    if not EARLIEST_S <= seconds < LATEST_S:
         raise Serialization("NUMBER_VALUE can not be converted to a Timestamp")
     return round(seconds * 1000)
 
@@ -289,11 +291,12 @@ def _moment(text: str, timestamp: str | None) -> Instant:
     if timestamp == "unixTimestamp" or text.replace(".", "", 1).isdigit():
         return from_epoch(float(text))
     if timestamp == "rfc822" or text[:1].isalpha():
-        return from_datetime(parsedate_to_datetime(text))
-    moment = datetime.fromisoformat(text)
+        moment = parsedate_to_datetime(text)
+    else:
+        moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(text)
-    return from_datetime(moment)
+    return from_epoch(from_datetime(moment) / 1000)
 
 
 def _unexpected(raw: Any, shape: Shape) -> Serialization:

@@ -10,8 +10,18 @@ from tasuki.protocol.json import Amiss, Readers
 from tasuki.protocol.model import Models
 from tasuki.values.documents import dumpb
 from tasuki.values.errors import DomainError
-from tasuki.values.service_checks import Serialization, check, complaints, convert
-from tasuki.values.service_models import Shape
+from tasuki.values.instant import HOUR, to_iso
+from tasuki.values.service_checks import (
+    EARLIEST_S,
+    LATEST_S,
+    Serialization,
+    check,
+    complaints,
+    convert,
+    from_epoch,
+    from_text,
+)
+from tasuki.values.service_models import Shape, service_model
 from tests.protocol.knocking import Script, error_of, knock, make_app, sign
 
 MODELS = Models({"sqs": {}, "stepfunctions": {}, "ecs": {}, "pipes": {}})
@@ -130,6 +140,28 @@ def test_sqs_says_what_is_missing_in_its_own_words() -> None:
 )
 def test_wrong_types(body: Any, message: str) -> None:
     assert call("sqs", "SendMessage", body) == (400, "MalformedInput", message)
+
+
+@given(st.floats(-1e11, 1e12) | st.sampled_from([float(EARLIEST_S), float(LATEST_S)]))
+def test_every_instant_that_is_taken_can_be_written_in_any_zone(seconds: float) -> None:
+    """Found in use: a StartDate in the year 10000 was taken, and whoever listed it failed."""
+    try:
+        taken = from_epoch(seconds)
+    except Serialization:
+        assert not EARLIEST_S <= seconds < LATEST_S
+        return
+    for hours in (-24, 0, 24):
+        to_iso(taken + hours * HOUR)
+
+
+def test_dates_that_no_calendar_has_are_refused() -> None:
+    model = service_model("events")
+    assert model is not None
+    shape = model.shape("PutEventsRequestEntry").members["Time"].shape
+    for text in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
+        with pytest.raises(Serialization, match="Timestamp"):
+            from_text(shape, text)
+    assert to_iso(from_text(shape, "2026-10-09T16:00:00+09:00")) == "2026-10-09T07:00:00.000Z"
 
 
 # -- the fast reader and the talkative twin agree -------------------------------------------------------------------
