@@ -17,6 +17,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -25,6 +26,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tasuki.runtime.clock import HandClock
+from tasuki.runtime.conductor import ClockBusy
 from tasuki.testing import looking
 from tasuki.testing.acting import Cast, Part, Rule
 from tasuki.testing.clients import Clients, environment_of
@@ -44,6 +46,8 @@ MEMORY_MIB = 1 << 20
 """What tasks may use together, unless a test says otherwise: more than any test asks for, on every machine the same."""
 LOOPBACK = ["127.0.0.0/8", "::1", "localhost"]
 """Where API destinations may call besides public addresses: a server of the test's own."""
+BUSY_S = 0.002
+"""When it is tried again to move the clock, or to come to rest, where another thread is at it just now."""
 STORIES = 5
 """Executions and tasks that are told of under a test that failed."""
 
@@ -310,11 +314,16 @@ class Kit:
         return self._life
 
     def _run(self, work: Callable[[Life], Coroutine[Any, Any, T]]) -> T:
-        """Run something on the node that lives; when it dies meanwhile, on the next one."""
+        """Run something on the node that lives; when it dies meanwhile, on the next one.
+
+        What another thread does with the clock (a request of its own is answered when the house is at rest) comes first.
+        """
         while True:
             life = self._living()
             try:
                 return life.run(work(life))
+            except ClockBusy:
+                time.sleep(BUSY_S)
             except LifeOver:
                 with self._changed:
                     self._changed.wait_for(lambda: self._life is not life or self._closed, timeout=60)  # noqa: B023
@@ -333,7 +342,8 @@ class Kit:
         if self._closed:
             return
         if self._life is not None:
-            self._outside.end(lambda: self._run(lambda life: life.rest(for_tasks=False)))
+            life = self._life
+            self._outside.end(lambda: life.run(life.rest(for_tasks=False)))
             self._closed = True
             self._life.end()
         self._clients.close()

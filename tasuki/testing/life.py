@@ -134,6 +134,9 @@ class Life:
             return asked.result()
         except (asyncio.CancelledError, CancelledError):
             raise LifeOver from None
+        except BaseException:  # who waited was interrupted: what nobody waits for must not hold the clock
+            asked.cancel()
+            raise
         finally:
             self._asked.discard(asked)
 
