@@ -266,7 +266,7 @@ def _of_waits(plan: "Plan", fleet: "Figures", tasks: "Figures") -> str:
         return "Waiting: no task of a task per job began, so nothing can be said."
     holds = "the claim holds" if over * 1000 <= plan.claim.wait_ms else "the claim does not hold"
     return (
-        f"Waiting: with a task per job 95 % of the first tries begin within {duration(tasks.first_tries.p95)}, {duration(over)} of it "
+        f"Waiting: with a task per job 95% of the first tries begin within {duration(tasks.first_tries.p95)}, {duration(over)} of it "
         f"beyond the start of a task: {holds}. With the fleet within {duration(fleet.first_tries.p95)} (half of them within "
         f"{duration(fleet.first_tries.p50)}, all within {duration(fleet.first_tries.most)}): an idle worker begins at once, a task never."
     )

@@ -269,6 +269,13 @@ def test_all_strategies_are_given_the_same_jobs(tmp_path: Path) -> None:
     assert (fleet.jobs, fleet.useful_s) == (tasks.jobs, tasks.useful_s)
 
 
+@pytest.mark.parametrize("strategy", ["always_on", "backlog", "task_per_job"])
+def test_a_load_without_jobs_is_played_as_well(tmp_path: Path, strategy: Strategy) -> None:
+    one = played(tmp_path, strategy, load={"arrivals": "poisson", "per_hour": 0})
+    assert (one.jobs, one.done, one.waits.most, one.useful_s) == (0, 0, None, 0)
+    assert one.task_s == one.idle_s == (0 if strategy == "task_per_job" else WINDOW_S)
+
+
 def test_bursts_come_together(tmp_path: Path) -> None:
     load = {"arrivals": "bursts", "size": 8, "every_minutes": 120, "first_minutes": 60}
     one = played(tmp_path, "task_per_job", load=load)

@@ -58,6 +58,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "versions.v1.duration.minutes",
         "one or more numbers",
     ),
+    ({"versions": {"版": {}}}, "versions.版", "name it with letters, digits, - and _"),
     ({"versions": {}}, "versions", "add a table like [versions.v1]"),
     ({"versions": 3}, "versions", "write it as a table: [versions]"),
     ({"workers__poll_seconds": 30}, "workers.poll_seconds", "is 30; give a number of 1 or more, 20 at most"),

@@ -116,6 +116,17 @@ def test_a_claim_that_does_not_hold_is_not_said_to(tmp_path: Path, capsys: pytes
     assert "the claim holds" in out, "nobody waits, though"
 
 
+def test_a_load_without_jobs_claims_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    auto = {"workers": "auto", "target_p95_wait_seconds": 300}
+    load = {"arrivals": "poisson", "per_hour": 0}
+    report = {"sweep": {"factors": [1], "days": 0.25}}
+    file = write(tmp_path, changed(load=load, report=report, strategies__always_on=auto))
+    assert simulate(file, Options()) is Code.DONE
+    out = capsys.readouterr().out
+    assert "no task of a task per job began, so nothing can be said" in out
+    assert "holds at none of these loads" in out
+
+
 def test_one_strategy_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate(write(tmp_path, changed()), Options(strategies=("task_per_job",), as_json=True))
     report = json.loads(capsys.readouterr().out)

@@ -3,6 +3,7 @@
 Whatever is wrong is one sentence (`ConfigError`) that names the file, the key and the fix.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -34,6 +35,7 @@ MOST_DAYS = 60.0
 """Executions and their histories, which are counted at the end, are kept for 90."""
 MOST_FACTORS = 12
 _EPSILON = 1e-6
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
 
 
 def read_plan(file: Path, **over: Any) -> Plan:
@@ -120,8 +122,8 @@ def _midnight(root: Table) -> date:
 def _versions(table: Table) -> tuple[Version, ...]:
     versions = []
     for name, one in table.tables():
-        if not name.replace("-", "").replace("_", "").isalnum() or len(name) > 50:
-            raise one.wrong("", "name it with letters, digits, - and _, 50 at most")
+        if not _NAME.fullmatch(name):
+            raise one.wrong("", "name it with letters, digits, - and _, 50 at most, a letter or digit first")
         versions.append(
             Version(
                 name=name,
