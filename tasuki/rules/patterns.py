@@ -12,21 +12,18 @@ A path is the keys joined by dots, so `{"a.b": [1]}` and `{"a": {"b": [1]}}` are
 compared as what they are: `1` is 1.0 and never "1".
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tasuki.rules.pattern_operators import Alternative, read_alternatives
+from tasuki.rules.pattern_search import NOWHERE, Fields, Membership, Rule, Search, accepts
 from tasuki.rules.pattern_text import PatternError, Tokens
 
 Matcher: TypeAlias = Callable[[Any], bool]
 _Rule: TypeAlias = dict[str, list[Alternative]]
-_Membership: TypeAlias = Mapping[int, int]
-"""Array (numbered in order of appearance in the event) to element; plain values of an array belong to all of it."""
-_Fields: TypeAlias = dict[str, list[tuple[Any, _Membership]]]
 
 MAX_RULES = 1_000
 """A pattern whose `$or`s multiply out to more combinations is refused (EventBridge user guide, "$or")."""
-_NOWHERE: _Membership = {}
 _RESERVED = frozenset(
     {"exactly", "prefix", "suffix", "equals-ignore-case", "wildcard", "anything-but", "numeric", "exists", "cidr"}
 )
@@ -46,8 +43,11 @@ def compile_pattern(text: str) -> Matcher:
 
     def matches(event: Any) -> bool:
         found = _Found(wanted, leaves)
-        found.collect(event, "", _NOWHERE)
-        return any(_fits(rule, 0, found.fields, _NOWHERE) for rule in rules)
+        found.collect(event, "", NOWHERE)
+        if not found.has_elements:
+            known: dict[int, bool] = {}
+            return any(_all_met(rule, found.fields, known) for rule in rules)
+        return any(map(Search(found.fields).fits, rules))
 
     return matches
 
@@ -60,14 +60,16 @@ def pattern_paths(text: str) -> set[str]:
 class _Found:
     """The leaves of one event at wanted paths. Empty arrays and objects have no leaves: they count as absent."""
 
-    __slots__ = ("_arrays", "_leaves", "_wanted", "fields")
+    __slots__ = ("_arrays", "_leaves", "_wanted", "fields", "has_elements")
 
     def __init__(self, wanted: set[str], leaves: set[str]) -> None:
-        self.fields: _Fields = {}
+        self.fields: Fields = {}
+        self.has_elements = False
+        """Whether any leaf lies in an object or array that is an element of an array."""
         self._wanted, self._leaves = wanted, leaves
         self._arrays = 0
 
-    def collect(self, node: Any, path: str, at: _Membership) -> None:
+    def collect(self, node: Any, path: str, at: Membership) -> None:
         """Gather what is at and below `path`."""
         if isinstance(node, dict):
             start = path + "." if path else ""
@@ -82,24 +84,20 @@ class _Found:
                 self.collect(child, path, {**at, number: index} if isinstance(child, dict | list) else at)
         elif path in self._leaves:
             self.fields.setdefault(path, []).append((node, at))
+            self.has_elements = self.has_elements or bool(at)
 
 
-def _fits(rule: list[tuple[str, list[Alternative]]], position: int, fields: _Fields, chosen: _Membership) -> bool:
-    """Tell whether the rest of a rule can be fulfilled from elements that go with those chosen so far."""
-    if position == len(rule):
-        return True
-    path, alternatives = rule[position]
-    present = False
-    for value, at in fields.get(path, ()):
-        if at and chosen and any(chosen.get(array, index) != index for array, index in at.items()):
-            continue
-        present = True
-        if not any(accepts is not None and accepts(value) for accepts in alternatives):
-            continue
-        together = {**chosen, **at} if at else chosen
-        if _fits(rule, position + 1, fields, together):
-            return True
-    return not present and None in alternatives and _fits(rule, position + 1, fields, chosen)
+def _all_met(rule: Rule, fields: Fields, known: dict[int, bool]) -> bool:
+    """Tell whether a rule is fulfilled by leaves that lie in no elements, so that any goes with any."""
+    for path, alternatives in rule:
+        met = known.get(id(alternatives))
+        if met is None:
+            leaves = fields.get(path)
+            met = any(accepts(alternatives, value) for value, _ in leaves) if leaves else None in alternatives
+            known[id(alternatives)] = met
+        if not met:
+            return False
+    return True
 
 
 # -- reading ------------------------------------------------------------------------------------------------
