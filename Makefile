@@ -26,10 +26,7 @@ demo: .venv/.ready  ## play a story end to end: real routing jobs, from a queue 
 
 test: .venv/.ready .venv-awscli/.ready  ## all tests, then those of the API once more on PostgreSQL; with ARGS: pytest ARGS
 ifeq ($(strip $(ARGS)),)
-	@failed=; .venv/bin/python -m pytest || failed="on SQLite"; \
-	printf '\nThe API on PostgreSQL:\n'; \
-	$(POSTGRESQL) --not-again || failed="$${failed:+$$failed and }on PostgreSQL"; \
-	[ -z "$$failed" ] || { echo "Tests failed $$failed; their summaries are above." >&2; exit 1; }
+	@.venv/bin/python -m tests.everything
 else
 	@.venv/bin/python -m pytest $(ARGS)
 endif
