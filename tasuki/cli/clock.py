@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 from tasuki.cli import screen
@@ -24,6 +25,7 @@ def show(reach: Reach, *, as_json: bool) -> None:
 
 def run(reach: Reach, speed: float, *, as_json: bool) -> None:
     """Let the clock run, or stand still (0)."""
+    _refuse_endless("--speed", speed)
     _show(_call(reach, "RunClock", {"Speed": speed}), as_json=as_json)
 
 
@@ -46,6 +48,7 @@ def set_to(find: Callable[[], Reach], to: str, patience_s: float, *, as_json: bo
 
 
 def _move(reach: Reach, target: dict[str, Any], patience_s: float, *, as_json: bool) -> None:
+    _refuse_endless("--patience", patience_s)
     visited, counts, wait_s = 0, Counter[str](), FIRST_S
     while True:
         said = _call(reach, "AdvanceClock", {**target, "PatienceSeconds": patience_s, "WaitSeconds": wait_s})
@@ -86,6 +89,12 @@ def _show(said: dict[str, Any], *, as_json: bool) -> None:
         screen.line(f"Due next: {following['At']}  {following['What']}")
     if said["Busy"]:
         screen.line(f"At work: {', '.join(said['Busy'])}")
+
+
+def _refuse_endless(option: str, value: float) -> None:
+    """Refuse what floats can say and JSON cannot."""
+    if not isfinite(value):
+        raise Complaint(f"{option} {value}: give a number", Code.USAGE)
 
 
 def _words(name: str) -> str:

@@ -145,10 +145,10 @@ def _next_timer(tx: Tx) -> str | None:
 
 def _bounded(given: Any, name: str, default: float, most: float) -> float:
     value = given.get(name)
-    number = default if value is None else float(value)
-    if not 0 <= number <= most:
+    number = default if value is None else value
+    if not 0 <= number <= most:  # before it is made a float, which not every whole number can be
         raise ValidationException(f"{name} must be between 0 and {most:g}.")
-    return number
+    return float(number)
 
 
 def _busy(conductor: Conductor) -> ConflictException:

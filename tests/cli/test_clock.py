@@ -142,6 +142,8 @@ def test_show_advance_set_run_and_stop(stand: Stand) -> None:
         (("set", "tomorrow"), 2, '"tomorrow" is no instant'),
         (("set", "2001-10-10T01:00:00Z"), 1, "never goes back"),
         (("run", "--speed", "1e9"), 1, "Speed must be between 0 and 86400"),
+        (("run", "--speed", "nan"), 2, "--speed nan: give a number"),
+        (("advance", "1h", "--patience", "inf"), 2, "--patience inf: give a number"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_moves_nothing(
@@ -161,6 +163,7 @@ def test_what_makes_no_sense_is_refused_and_moves_nothing(
         ("AdvanceClock", {"By": "1h", "WaitSeconds": 51}, "WaitSeconds must be between 0 and 50"),
         ("AdvanceClock", {"By": "1h", "PatienceSeconds": -1}, "PatienceSeconds must be between"),
         ("AdvanceClock", {"To": "9999-12-31T23:59:59.999Z"}, "year 9999"),
+        ("AdvanceClock", {"By": "1h", "PatienceSeconds": 10**400}, "PatienceSeconds must be between"),
         ("RunClock", {}, "Give Speed"),
     ],
 )

@@ -292,6 +292,12 @@ def test_a_token_that_is_over_soon_is_not_used_and_a_changed_connection_gets_ano
     assert used == ["Bearer t1", "Bearer t2", "Bearer t2", "Bearer t3"]
 
 
+def test_a_token_that_lives_for_longer_than_can_be_counted_is_used(world: World) -> None:
+    world.server.tokens = [{"access_token": "t1", "expires_in": 10**400}]
+    world.stage.give(world.stage.destination(world.server.url + "/in", connection=oauth(world)))
+    assert world.ending().succeeded
+
+
 @pytest.mark.parametrize(
     ("tokens", "cause"), [([], "returned HTTP status 400"), ([{"token": "x"}], "returned no access_token")]
 )
@@ -422,6 +428,14 @@ def test_no_secret_in_logs_or_causes_even_if_the_server_says_it_back(
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("tasuki")]
     assert "cannot be reached" in str(world.drain()["two"].cause)
     assert "s3cret" not in str(world.stage.told["two"].cause) + "".join(ours)
+
+
+def test_a_secret_that_comes_back_in_another_spelling_is_left_out_too(world: World) -> None:
+    key = {"ApiKeyAuthParameters": {"ApiKeyName": "X-Key", "ApiKeyValue": 's3 "cret'}}
+    world.server.answers = [web.Response(status=400, text=r'{"a":"s3 \"cret","b":"s3%20%22cret","c":"s3+%22cret"}')]
+    arn = world.stage.connection("c", key, kind="API_KEY")
+    world.stage.give(world.stage.destination(world.server.url, connection=arn))
+    assert world.ending().output["Body"] == '{"a":"***","b":"***","c":"***"}'
 
 
 # -- where it may go ----------------------------------------------------------------------------------------

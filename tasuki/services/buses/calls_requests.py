@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, quote_plus, urlencode
 
 from tasuki.services.buses.calls import Call
 from tasuki.services.buses.connections import Connection, pairs, secrets_of
@@ -200,7 +200,7 @@ def read_token(body: bytes) -> Token | None:
     lives = answer.get("expires_in")
     try:
         return Token(token, max(float(lives), 0.0) if lives is not None else None)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return Token(token, None)
 
 
@@ -262,5 +262,11 @@ def _hushed(text: str, connection: Connection | None) -> str:
         return text
     for secret in secrets_of(dict(connection.parameters)):
         if len(secret) > 3:
-            text = text.replace(secret, "***")
+            for said in (
+                secret,
+                dumps(secret)[1:-1],
+                quote(secret, safe=""),
+                quote_plus(secret),
+            ):  # as it may come back
+                text = text.replace(said, "***")
     return text
