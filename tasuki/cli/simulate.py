@@ -232,8 +232,8 @@ def verdict(plan: "Plan", played: Mapping["Strategy", "Figures"]) -> list[str]:
     if scaled is not None and scaled.killed:
         part = scaled.wasted_s / scaled.task_s if scaled.task_s else 0
         said.append(
-            f"Scaling by backlog killed running jobs {scaled.killed:,} times; {scaled.dead_letters:,} jobs ended as dead letters, "
-            f"and {part:.0%} of its task-seconds were wasted."
+            f"Scaling by backlog killed running jobs {scaled.killed:,} times; {scaled.dead_letters:,} jobs ended as dead letters"
+            f"{f' ({tasks.dead_letters:,} with a task per job)' if tasks is not None else ''}, and {part:.0%} of its task-seconds were wasted."
         )
     elif scaled is not None:
         said.append("Scaling by backlog killed no running job at this load.")

@@ -123,7 +123,7 @@ def sentences(plan: Plan, points: Iterable[Point]) -> list[str]:
         ordered = sorted(group, key=lambda point: point.jobs_per_day)
         how = "spread over the day as in the file" if shape == "as given" else "spread evenly over the day"
         holding = [point for point in ordered if point.saves and point.waits_not]
-        claim = f"{plan.claim.saving:.0%} lower cost without waiting"
+        claim = f"about {plan.claim.saving:.0%} lower cost without waiting"
         if holding:
             said.append(f"{how}: {claim} holds from {_jobs(holding[0])} to {_jobs(holding[-1])}.")
         else:
