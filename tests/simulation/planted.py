@@ -2,8 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from tasuki.store.store import Params, Row, Tx
-from tasuki.testing.simulation.faults import WatchedTx
+from tasuki.testing.simulation import grounds
+from tasuki.testing.simulation.actions import furnish
+from tasuki.testing.simulation.faults import Rates, WatchedTx
+from tasuki.testing.simulation.invariants import CHEAP, LAST, QUIET, Invariant, check
+from tasuki.testing.simulation.world import Violation, World
 
 Deed = Callable[[Tx, str, Params], int | None]
 """Given a statement, do something else and answer how many rows it changed; None leaves it as it is."""
@@ -44,3 +50,27 @@ def bug(deed: Deed = lambda _tx, _sql, _params: None, *, mute: tuple[str, ...] =
 def skipped(*statements: str) -> Callable[[Tx], Tx]:
     """Statements that say they were done and were not."""
     return bug(lambda _tx, sql, _params: 1 if sql in statements else None)
+
+
+FAIR = Rates(*(0.0 for _ in Rates.__dataclass_fields__))
+
+
+def sql(world: World, statement: str, *params: object) -> None:
+    world.node().unit(lambda tx: tx.run(statement, params))
+
+
+def finds(invariant: Invariant | None, plant: Callable[[World], None]) -> None:
+    """See that an invariant (None: no one) finds what is wrong in a house where nothing was."""
+    world = World(1, grounds.memory, FAIR, nodes=1)
+    try:
+        furnish(world)
+        check(world, CHEAP + QUIET + LAST)
+        plant(world)
+        world.counted = None
+        if invariant is None:
+            check(world, CHEAP + QUIET)
+            return
+        with pytest.raises(Violation, match=invariant.__name__.replace("_", " ")):
+            invariant(world)
+    finally:
+        world.close()

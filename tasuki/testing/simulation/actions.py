@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tasuki.testing.simulation import actions_buses as buses
 from tasuki.testing.simulation import actions_machines as machines
 from tasuki.testing.simulation import actions_others as others
+from tasuki.testing.simulation import actions_pipes as pipes
 from tasuki.testing.simulation import actions_queues as queues
 from tasuki.testing.simulation import actions_rushes as rushes
+from tasuki.testing.simulation import actions_schedules as schedules
 from tasuki.testing.simulation.world import World
 
 Action: TypeAlias = Callable[[World], str]
 
-ACTIONS: tuple[tuple[int, Action], ...] = (
+ACTIONS: tuple[tuple[float, Action], ...] = (
     (12, queues.send),
     (5, queues.send_batch),
     (12, queues.receive),
@@ -35,8 +38,8 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (3, others.stop_task),
     (2, others.lose_task),
     (1, others.lose_host),
-    (5, others.create_pipe),
-    (4, others.change_pipe),
+    (8, pipes.create_pipe),
+    (4, pipes.change_pipe),
     (2, rushes.starts),
     (2, rushes.tasks),
     (3, rushes.sends),
@@ -45,8 +48,20 @@ ACTIONS: tuple[tuple[int, Action], ...] = (
     (3, rushes.answers),
     (2, rushes.ends),
     (1, rushes.queues),
+    (12, schedules.create),
+    (6, schedules.update),
+    (2, schedules.delete),
+    (2, schedules.create_group),
+    (0.3, schedules.delete_group),
+    (2, schedules.come_and_go),
+    (5, buses.put_rule),
+    (4, buses.change_rule),
+    (12, buses.put_events),
+    (1.5, buses.create_bus),
+    (0.7, buses.delete_bus),
+    (0.7, buses.change_destination),
     (24, others.wait_a_little),
-    (2, others.wait_long),
+    (4, others.wait_long),
     (4, others.sleep),
     (3, others.fire_again),
     (3, others.kill),
@@ -67,3 +82,5 @@ def furnish(world: World) -> None:
     queues.create_fixed(world)
     others.create_fixed(world)
     machines.create_fixed(world)
+    schedules.create_fixed(world)
+    buses.create_fixed(world)

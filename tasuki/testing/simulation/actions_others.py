@@ -1,24 +1,15 @@
-"""What clients do with tasks and pipes, what time does, and the faults that are acts of their own."""
+"""What clients do with tasks, what time does, and the faults that are acts of their own."""
 
 from typing import Any
 
 from tasuki.store.store import Tx
 from tasuki.testing.simulation import queries
-from tasuki.testing.simulation.actions_machines import ROLE
-from tasuki.testing.simulation.actions_queues import PIPED
 from tasuki.testing.simulation.faults import Crash
 from tasuki.testing.simulation.hosts import LOST_MS
 from tasuki.testing.simulation.moody import IMAGES
 from tasuki.testing.simulation.world import World
 from tasuki.values.errors import StoreError
 from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND
-
-PIPES = ("p1", "p2", "p3")
-_TARGETS = ("choose", "wait", "announce", "job", "quick", "batch")
-_FILTER = '{"body":{"kind":["a","b"]}}'
-_TEMPLATE = '{"n":1,"s":2,"image":"quick","items":[],"from":<$.body>}'
-_PARTS = ("StartPipe", "StopPipe", "DeletePipe")
-
 
 # -- tasks ----------------------------------------------------------------------------------------------------
 
@@ -107,42 +98,6 @@ def lose_host(world: World) -> str:
             continue
     host.gone = False
     return f"lose host {host.name}"
-
-
-# -- pipes ----------------------------------------------------------------------------------------------------
-
-
-def create_pipe(world: World) -> str:
-    """CreatePipe: with a filter, a window, a template or a batch size, to a machine of any kind."""
-    chance = world.chance
-    target = chance.choice(_TARGETS)
-    batch = chance.choice((1, 2, 10))
-    source: dict[str, Any] = {"SqsQueueParameters": {"BatchSize": batch}}
-    if chance.random() < 0.3:
-        source["SqsQueueParameters"]["MaximumBatchingWindowInSeconds"] = chance.choice((1, 20))
-    if chance.random() < 0.4:
-        source["FilterCriteria"] = {"Filters": [{"Pattern": _FILTER}]}
-    waits = target in {"quick", "batch"} and chance.random() < 0.6
-    kind = "REQUEST_RESPONSE" if waits else "FIRE_AND_FORGET"
-    parameters: dict[str, Any] = {"StepFunctionStateMachineParameters": {"InvocationType": kind}}
-    if chance.random() < 0.3:
-        parameters["InputTemplate"] = _TEMPLATE
-    name, queue = chance.choice(PIPES), chance.choice(PIPED)
-    given = {
-        "Name": name,
-        "RoleArn": ROLE,
-        "Source": f"arn:aws:sqs:us-east-1:000000000000:{queue}",
-        "SourceParameters": source,
-        "Target": world.told.machines[target],
-        "TargetParameters": parameters,
-    }
-    return f"create pipe {name}, {queue} to {target}, {kind}: {world.ask('pipes', 'CreatePipe', given)}"
-
-
-def change_pipe(world: World) -> str:
-    """StartPipe, StopPipe or DeletePipe."""
-    name, operation = world.chance.choice(PIPES), world.chance.choice(_PARTS)
-    return f"{operation} {name}: {world.ask('pipes', operation, {'Name': name})}"
 
 
 # -- time and faults ------------------------------------------------------------------------------------------

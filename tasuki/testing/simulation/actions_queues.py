@@ -3,7 +3,7 @@
 from typing import Any
 
 from tasuki.testing.simulation.census import Standing
-from tasuki.testing.simulation.shapes import QUEUES, URL
+from tasuki.testing.simulation.shapes import QUEUES, TICKS, URL
 from tasuki.testing.simulation.world import Violation, World
 from tasuki.values.documents import dumps, loads
 from tasuki.values.instant import SECOND
@@ -30,6 +30,7 @@ def _any_queue(world: World) -> str:
 
 def _body(world: World, key: str) -> str:
     body: dict[str, Any] = {"key": key, "kind": world.chance.choice("abc"), "n": world.chance.randrange(4)}
+    world.told.numbers[key] = body["n"]
     if world.chance.random() < 0.08:
         body["pad"] = "x" * world.chance.randrange(2_000, LARGE)
     return dumps(body)
@@ -150,7 +151,9 @@ def change_visibility(world: World) -> str:
 def purge(world: World) -> str:
     """PurgeQueue."""
     queue = _any_queue(world)
-    answer = _empty(world, queue, "PurgeQueue")
+    if queue == TICKS:
+        return "purge: none"  # whatever is delivered there is looked for
+    answer = take_away(world, queue, "PurgeQueue")
     return f"purge {queue}: {answer}"
 
 
@@ -167,10 +170,10 @@ def create(world: World) -> str:
 def drop(world: World) -> str:
     """DeleteQueue."""
     name = world.chance.choice(COMING)
-    return f"drop {name}: {_empty(world, name, 'DeleteQueue')}"
+    return f"drop {name}: {take_away(world, name, 'DeleteQueue')}"
 
 
-def _empty(world: World, queue: str, operation: str) -> str:
+def take_away(world: World, queue: str, operation: str) -> str:
     """Purge or delete a queue; what stood there is accounted for."""
     standing = _census(world, queue)
 

@@ -20,6 +20,8 @@ class Standing(NamedTuple):
     queue: str
     id: str
     key: str
+    attempt: str
+    """Of a tick: which try its body says it is."""
     sent_at: Instant
 
 
@@ -27,7 +29,7 @@ class Census:
     """Counts messages. What a row holds never changes while it stands, so each is read once, unless `afresh`."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int, int], tuple[str, str]] = {}
+        self._known: dict[tuple[int, int, int], tuple[str, str, str]] = {}
 
     def take(self, tx: Tx, *, queue: str | None = None, afresh: bool = False) -> list[Standing]:
         """Answer all messages, or those of one queue."""
@@ -44,9 +46,20 @@ def by_key(standing: list[Standing]) -> Counter[str]:
     return Counter(one.key for one in standing)
 
 
-def _read(tx: Tx, row: Row) -> tuple[str, str]:
+def key_of(content: Content) -> str:
+    """Answer the key of a message: in its body, or of a dead letter whose body is somebody else's, in its attributes."""
+    body = loads(content.body)
+    if "key" in body:
+        return str(body["key"])
+    said = {name: str(value) for name, (_, value) in (content.attributes or {}).items()}
+    if "SCHEDULE_ARN" in said:
+        return f"t:{said['SCHEDULE_ARN']}@{said['SCHEDULED_TIME']}"
+    return f"letter:{said['RULE_ARN']}>{said['TARGET_ARN']}#{body['id']}"
+
+
+def _read(tx: Tx, row: Row) -> tuple[str, str, str]:
     found = tx.one(queries.CONTENT, (row[1], row[2], row[3]))
     if found is None or found[0] is None:
         raise BodyLost(f"message {row[2]}/{row[3]} of {row[0]} has no content")
     content = Content(*unpack(found[0]))
-    return content.message_id, str(loads(content.body)["key"])
+    return content.message_id, key_of(content), str(loads(content.body).get("attempt", ""))

@@ -55,6 +55,8 @@ class Rates:
     lost_reply: float = 0.02
     slow_duty: float = 0.02
     start_fails: float = 0.03
+    call_fails: float = 0.15
+    call_crash: float = 0.03
 
 
 @dataclass(slots=True)

@@ -7,6 +7,19 @@ that can end has ended. A new room adds its promises here, and its rows to `quer
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tasuki.testing.simulation.invariants_buses import (
+    events_reach_nobody_else,
+    events_reach_who_wants_them,
+    planned_times_of_rules_fire_once,
+)
+from tasuki.testing.simulation.invariants_deliveries import (
+    calls_have_owners,
+    dead_letters_are_there,
+    deliveries_are_never_stuck,
+    deliveries_end_once,
+    nothing_is_under_way,
+    what_was_delivered_is_there,
+)
 from tasuki.testing.simulation.invariants_executions import (
     executions_that_were_started_are_there,
     histories_are_contiguous,
@@ -24,6 +37,17 @@ from tasuki.testing.simulation.invariants_messages import (
     no_message_is_doubled,
     no_message_is_handed_over_twice,
     no_message_is_lost,
+)
+from tasuki.testing.simulation.invariants_pipes import (
+    what_a_pipe_delivers_comes_out,
+    what_a_pipe_is_done_with_is_gone,
+    what_a_target_names_has_failed,
+)
+from tasuki.testing.simulation.invariants_schedules import (
+    no_tick_comes_unasked,
+    no_tick_is_lost,
+    planned_times_have_timers,
+    schedules_come_and_go_as_told,
 )
 from tasuki.testing.simulation.invariants_tasks import (
     every_task_that_began_ended,
@@ -51,6 +75,16 @@ CHEAP: tuple[Invariant, ...] = (
     timers_have_owners,
     no_task_runs_twice,
     idempotent_starts_exist_once,
+    deliveries_end_once,
+    deliveries_are_never_stuck,
+    calls_have_owners,
+    what_was_delivered_is_there,
+    no_tick_comes_unasked,
+    planned_times_have_timers,
+    events_reach_nobody_else,
+    what_a_pipe_is_done_with_is_gone,
+    what_a_pipe_delivers_comes_out,
+    what_a_target_names_has_failed,
 )
 """After each step."""
 
@@ -63,10 +97,16 @@ QUIET: tuple[Invariant, ...] = (
     running_tasks_are_known,
     map_runs_add_up,
     executions_that_were_started_are_there,
+    no_message_is_doubled,
+    dead_letters_are_there,
+    no_tick_is_lost,
+    schedules_come_and_go_as_told,
+    events_reach_who_wants_them,
+    planned_times_of_rules_fire_once,
 )
 """When the house is at rest."""
 
-LAST: tuple[Invariant, ...] = (every_task_that_began_ended,)
+LAST: tuple[Invariant, ...] = (every_task_that_began_ended, nothing_is_under_way)
 """At the end."""
 
 

@@ -163,7 +163,8 @@ def timers_have_owners(world: World) -> None:
 
 def _owned(tx: Tx, room: str, key: str) -> bool:
     if room != "machines":
-        return True
+        there = queries.OWNERS.get(room)
+        return there is None or tx.one(there, (key,)) is not None
     owner, *place = key.split(":")
     if owner == "express":
         return tx.one(queries.EXPRESS_THERE, place) is not None

@@ -25,7 +25,7 @@ def conservation_holds(world: World) -> None:
         raise Violation("conservation holds", f"the counters of {', '.join(wrong)} do not add up")
 
 
-def _census(world: World) -> tuple[list[Standing], Counter[str]]:
+def census_of(world: World) -> tuple[list[Standing], Counter[str]]:
     """Take a census; invariants that are checked together share one."""
     if world.counted is None:
         world.counted = world.look(world.census.take)
@@ -34,7 +34,7 @@ def _census(world: World) -> tuple[list[Standing], Counter[str]]:
 
 def no_message_is_doubled(world: World) -> None:
     """No id stands twice; no key stands more often than it was sent, nor more often than it stood before."""
-    standing, counts = _census(world)
+    standing, counts = census_of(world)
     told = world.told
     ids = Counter(one.id for one in standing)
     twice = [one for one, count in ids.items() if count > 1]
@@ -42,6 +42,8 @@ def no_message_is_doubled(world: World) -> None:
         raise Violation("no message is doubled", f"message ids that stand twice: {twice[:3]}")
     for one in standing:
         told.ids[one.id] = one.key
+        if one.attempt:
+            told.attempts[one.id] = one.attempt
         if one.key not in told.sent:  # a machine sent it: once, whatever happened to its units
             told.sent[one.key] = Sent(one.queue, one.sent_at)
             told.copies[one.key] = told.most[one.key] = 1
@@ -60,7 +62,7 @@ def no_message_is_doubled(world: World) -> None:
 
 def deleted_messages_stay_away(world: World) -> None:
     """A message that was deleted by the receipt that counts stands nowhere."""
-    standing, _ = _census(world)
+    standing, _ = census_of(world)
     back = [one.key for one in standing if one.id in world.told.buried]
     if back:
         raise Violation("deleted messages stay away", f"{back[:3]} were deleted and stand in a queue again")
@@ -71,7 +73,7 @@ def no_message_is_lost(world: World) -> None:
 
     A pipe may take a message whose id nobody saw (a redrive gave it a new one just before): as many keys may be missing.
     """
-    _, counts = _census(world)
+    _, counts = census_of(world)
     told, now = world.told, world.clock.now()
     handed: Counter[str] = Counter()
     unknown = 0

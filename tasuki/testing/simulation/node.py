@@ -14,7 +14,7 @@ from tasuki.runtime.loop import LONGEST_NAP_S, Duty
 from tasuki.services.tasks.setting import Here
 from tasuki.testing.clock import ManualClock
 from tasuki.testing.house import Builder, DutyBuilder, House
-from tasuki.testing.simulation.faults import FaultyStore, Weather
+from tasuki.testing.simulation.faults import Crash, FaultyStore, Weather
 from tasuki.values.config import Config
 from tasuki.values.errors import StoreError
 from tasuki.values.instant import SECOND, Instant
@@ -109,6 +109,8 @@ class Node(House):
                 due = await served.duty.round()
             except StoreError:
                 due, served.missed = now + PAUSE_MS, True
+            if self.faulty.dead:  # and its round heard of something else first
+                raise Crash(kept=False)
             if due is not None:
                 served.sooner(due)
         raise NeverAtRest(f"no rest within {ROUNDS} rounds; still busy: {[one.duty.name for one in waiting]}")

@@ -19,12 +19,12 @@ CONTENT = (
 QUEUES = "SELECT account, region, name FROM queues ORDER BY name"
 # What pipes took out of queues and did not give back, by message.
 HANDED_OVER = (
-    "SELECT source_id, count(*) FROM handovers WHERE outcome IN ('DELIVERED', 'DUPLICATE', 'FILTERED') "
+    "SELECT source_id, count(*) FROM handovers WHERE outcome IN ('DELIVERED', 'DUPLICATE', 'FILTERED') AND via <> '' "
     "GROUP BY source_id ORDER BY source_id"
 )
 # Messages that Standard machines were given more than once (whoever is waited for may get them again), and those whose execution is not there.
 HANDED_OVER_TWICE = (
-    "SELECT source_id, count(*) FROM handovers WHERE outcome = 'DELIVERED' AND target_id LIKE '%:execution:%' "
+    "SELECT source_id, count(*) FROM handovers WHERE outcome = 'DELIVERED' AND via <> '' AND target_id LIKE '%:execution:%' "
     "GROUP BY source_id HAVING count(*) > 1 ORDER BY source_id"
 )
 HANDED_TO_NOBODY = (
@@ -106,3 +106,49 @@ EXECUTIONS_LEFT = (
     "SELECT (SELECT count(*) FROM executions WHERE status = 'RUNNING'), (SELECT count(*) FROM express), "
     "(SELECT count(*) FROM pipe_calls)"
 )
+
+# -- schedules, rules, deliveries -----------------------------------------------------------------------------
+
+# What was handed over, from a row on.
+HANDOVERS = (
+    "SELECT id, at, source, source_id, via, target, target_id, trace, outcome FROM handovers WHERE id > ? ORDER BY id"
+)
+# Deliveries on their way, each with its timer and the HTTP call that it waits for.
+DELIVERIES = (
+    "SELECT d.id, d.source, d.source_id, d.target, d.trace, d.attempt, d.state, d.next_at, t.due, "
+    "(SELECT count(*) FROM http_calls h WHERE h.watcher = 'deliveries:' || d.id || ':' || d.attempt) FROM deliveries d "
+    "LEFT JOIN timers t ON t.room = 'deliveries' AND t.key = CAST(d.id AS TEXT) ORDER BY d.id"
+)
+# What schedules have planned, with their timers.
+PLANNED = (
+    "SELECT s.grp, s.name, k.tick, k.moment, t.due FROM schedules s JOIN schedule_ticks k ON k.schedule = s.id "
+    "LEFT JOIN timers t ON t.room = 'schedules' AND t.key = CAST(s.id AS TEXT) ORDER BY s.id"
+)
+# What rules have planned, with their timers.
+RULES_PLANNED = (
+    "SELECT r.name, r.state, r.schedule, r.tick, t.due FROM event_rules r "
+    "LEFT JOIN timers t ON t.room = 'buses' AND t.key = 'rule:' || r.id ORDER BY r.id"
+)
+# HTTP calls for which no delivery waits. (A pipe may give a batch up whose call is under way still.)
+CALLS_OF_NOBODY = (
+    "SELECT h.key, h.watcher FROM http_calls h WHERE h.watcher LIKE 'deliveries:%' AND NOT EXISTS "
+    "(SELECT 1 FROM deliveries d WHERE h.watcher = 'deliveries:' || d.id || ':' || d.attempt AND d.state = 'calling')"
+)
+# Batches that are waited for: each has a timer, and somebody who will answer, or has.
+CALLS_WITHOUT_TIMER = (
+    "SELECT c.id FROM pipe_calls c WHERE NOT EXISTS (SELECT 1 FROM timers t WHERE t.room = 'pipes' AND t.key = c.id)"
+)
+# What may not be there once all is over.
+UNDER_WAY = {
+    "deliveries": "SELECT count(*) FROM deliveries",
+    "events": "SELECT count(*) FROM bus_events",
+    "HTTP calls": "SELECT count(*) FROM http_calls",
+    "batches of pipes": "SELECT count(*) FROM pipe_calls",
+    "groups that are being deleted": "SELECT count(*) FROM schedule_groups WHERE state = 'DELETING'",
+}
+# Who owns a timer of these rooms.
+SCHEDULE_THERE = "SELECT 1 FROM schedule_ticks WHERE CAST(schedule AS TEXT) = ? AND moment IS NOT NULL"
+DELIVERY_THERE = "SELECT 1 FROM deliveries WHERE CAST(id AS TEXT) = ? AND state = 'waiting'"
+RULE_THERE = "SELECT 1 FROM event_rules WHERE 'rule:' || id = ? AND tick IS NOT NULL"
+CALL_THERE = "SELECT 1 FROM pipe_calls WHERE id = ?"
+OWNERS = {"schedules": SCHEDULE_THERE, "deliveries": DELIVERY_THERE, "buses": RULE_THERE, "pipes": CALL_THERE}

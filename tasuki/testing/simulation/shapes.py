@@ -6,6 +6,8 @@ Their inputs are drawn in `actions_machines.py`: `n` decides at Choices, `s` is 
 
 from typing import Any
 
+TICKS = "ticks"
+"""Where schedules, rules and pipes deliver to, and nobody purges."""
 URL = "http://127.0.0.1:4566/000000000000"
 ARN = "arn:aws:states:us-east-1:000000000000"
 WAIT = {"Type": "Wait", "SecondsPath": "$.s"}
@@ -72,6 +74,25 @@ def _distributed(kind: str) -> dict[str, Any]:
     many = {"Type": "Map", "Label": f"Items{kind.title()}", "ItemsPath": "$.items", "ItemProcessor": processor}
     return _chain(M={**many, "MaxConcurrency": 2, "ToleratedFailurePercentage": 40, **_SAVED}, **_SORRY_END)
 
+
+_ONE = _chain(P={"Type": "Pass", "Parameters": {"key.$": "States.Format('en:{}', $.id)", "n.$": "$.n"}})
+_ENRICH = _chain(
+    C={
+        "Type": "Choice",
+        "Choices": [
+            {
+                "And": [{"Variable": "$[0].n", "IsPresent": True}, {"Variable": "$[0].n", "NumericEquals": 3}],
+                "Next": "N",
+            }
+        ],
+        "Default": "E",
+    },
+    E={"Type": "Map", "ItemProcessor": _ONE, "End": True},
+    N={"Type": "Choice", "Choices": [{"Variable": "$[1]", "IsPresent": True, "Next": "F"}], "Default": "Z"},
+    Z={"Type": "Pass", "Result": [], "End": True},
+    F={"Type": "Fail", "Error": "Odd", "Cause": "the first of several has n = 3"},
+)
+"""Makes an event with a key of its own of each record; a lone one with n = 3 of none, and a batch that begins with such a one fails."""
 
 STANDARD: dict[str, dict[str, Any]] = {
     "wait": _chain(W=WAIT, D=_DONE),
@@ -161,6 +182,9 @@ STANDARD: dict[str, dict[str, Any]] = {
 EXPRESS: dict[str, dict[str, Any]] = {
     "quick": _CHOOSE,
     "batch": _chain(W={"Type": "Wait", "Seconds": 3}, D=_DONE),
+    "partial": _chain(P={"Type": "Pass", "Parameters": {"batchItemFailures.$": "$[?(@.n == 1)]"}}),
+    "enrich": _ENRICH,
+    "enrich_late": _chain(W={"Type": "Wait", "Seconds": 40}, **_ENRICH["States"]),
 }
 """The Express machines, by name."""
 
@@ -174,5 +198,6 @@ QUEUES: dict[str, dict[str, str]] = {
     "tokens": {"VisibilityTimeout": "5"},
     "short": {"MessageRetentionPeriod": "120"},
     "late": {"DelaySeconds": "7"},
+    TICKS: {"MessageRetentionPeriod": "1209600"},
 }
 """The queues that are there from the start, with their attributes; `q1` to `q4` come and go."""

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tasuki.store.store import Tx
+from tasuki.testing.simulation import actions_buses as buses
+from tasuki.testing.simulation import actions_schedules as schedules
 from tasuki.testing.simulation import grounds, queries
 from tasuki.testing.simulation.actions import draw, furnish
 from tasuki.testing.simulation.actions_machines import SERVICE
@@ -124,6 +126,9 @@ def settle(world: World) -> None:
     """
     world.weather.clear_up()
     _wake(world)
+    check(world, CHEAP + QUIET)
+    schedules.end_all(world)
+    buses.end_all(world)
     for patience in _PATIENCE:
         _answer_all(world)
         world.advance(patience)

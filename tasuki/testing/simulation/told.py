@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tasuki.testing.simulation.told_rules import ToldRules
+from tasuki.testing.simulation.told_schedules import ToldSchedules
 from tasuki.values.instant import DAY, HOUR, Instant
 
 LONG_MS = 4 * DAY
@@ -56,6 +58,22 @@ class Told:
     """What an idempotent request (kind, token) answered, all its repeats together."""
     requests: list[tuple[str, dict[str, Any], Instant]] = field(default_factory=list)
     """Idempotent requests, to be repeated: (operation, input, when it was made)."""
+
+    schedules: ToldSchedules = field(default_factory=ToldSchedules)
+    fired: dict[tuple[str, Instant], set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Of ticks (schedule, planned time): in which of the schedule's lives each fired."""
+    rules: ToldRules = field(default_factory=ToldRules)
+    rules_due: dict[str, Instant] = field(default_factory=lambda: defaultdict(int))
+    """Up to which planned time each rule was looked at."""
+    connection: str = ""
+    destination: str = ""
+    """The ARN of the API destination, as it was made last."""
+    answered: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """How often the world outside took a payload well, by payload."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """What `n` is in the body with a key that a client sent."""
+    attempts: dict[str, str] = field(default_factory=dict)
+    """Of ticks in queues, by message id: which try the body says it is."""
 
     def note_send(self, key: str, queue: str, message_id: str, at: Instant) -> None:
         """A send was committed."""

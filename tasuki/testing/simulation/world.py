@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from tasuki.runtime.attendant import Attendant
-from tasuki.services import handovers, machines, pipes, queues, tasks
+from tasuki.services import buses, deliveries, handovers, machines, pipes, queues, schedules, tasks
 from tasuki.store.store import Store, T, Tx, Unit
 from tasuki.testing.clock import ManualClock
 from tasuki.testing.house import House
@@ -24,8 +24,10 @@ from tasuki.testing.simulation.census import Census, Standing
 from tasuki.testing.simulation.faults import Crash, FaultyStore, Rates, Weather
 from tasuki.testing.simulation.grounds import GroundMaker
 from tasuki.testing.simulation.hosts import MEMORY_MIB, Host
+from tasuki.testing.simulation.ledger import Ledger
 from tasuki.testing.simulation.moody import IMAGES, MoodyRunner
 from tasuki.testing.simulation.node import NeverAtRest, Node
+from tasuki.testing.simulation.outside import Outside
 from tasuki.testing.simulation.told import Told
 from tasuki.values.attempts import Key, Launch
 from tasuki.values.chance import Chance
@@ -34,7 +36,16 @@ from tasuki.values.errors import DomainError, StoreError
 from tasuki.values.instant import Instant
 from tasuki.values.operations import NotYet
 
-ROOMS = (handovers.room, queues.room, tasks.room, machines.room, pipes.room)
+ROOMS = (
+    handovers.room,
+    queues.room,
+    tasks.room,
+    machines.room,
+    pipes.room,
+    deliveries.room,
+    buses.room,
+    schedules.room,
+)
 TRIES = 6
 """How often a client asks before it gives up."""
 QUOTAS = {"handover_days": 3_650, "execution_days": 3_650, "stopped_tasks_days": 3_650}
@@ -81,6 +92,7 @@ class World:
         self.weather = Weather(random.Random(f"weather {seed}"), rates, calm=True)  # noqa: S311 - repeatable
         self.told = Told()
         self.census = Census()
+        self.ledger = Ledger()
         self.counted: list[Standing] | None = None
         """The census that is shared just now."""
         self.hosts = [Host(number, MoodyRunner(self.clock, self.weather, self._launched)) for number in range(nodes)]
@@ -136,9 +148,12 @@ class World:
                 here=here,
             )
 
+        def courier(house: House) -> Outside:
+            return Outside(house, self.weather, self._answered, alone=len(self.hosts) == 1)
+
         node = Node(
             ROOMS,
-            (attendant,),
+            (attendant, courier),
             config=self._config,
             seed=seed,
             clock=self.clock,
@@ -174,6 +189,9 @@ class World:
         for one in launch.containers[0].environment.items():
             if one[0] == "TOKEN":
                 self.told.tokens.append(one[1])
+
+    def _answered(self, _key: str, payload: str) -> None:
+        self.told.answered[payload] += 1
 
     def node(self) -> Node:
         """Answer a node that lives; where none does, one is born."""
