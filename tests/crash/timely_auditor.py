@@ -28,6 +28,8 @@ class TimelyAudit:
     minutes: int = 0
     events: int = 0
     letters: int = 0
+    unanswered: int = 0
+    """Schedules, events and letters that nobody answered for."""
     violations: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -35,7 +37,7 @@ class TimelyAudit:
         return (
             f"timely auditor: {self.appointments} schedules that had to fire and {self.uncertain} that might, {self.missed} of them "
             f"due while no node ran (others at most {self.latest_ms} ms late), {self.minutes} ticks of each minute, {self.events} "
-            f"acknowledged events, {self.letters} acknowledged letters: {len(self.violations)} violations{broken}"
+            f"acknowledged events, {self.letters} acknowledged letters ({self.unanswered} of all unanswered): {len(self.violations)} violations{broken}"
         )
 
 
@@ -45,6 +47,8 @@ def audit_times(promised: Promises, got: Arrivals) -> TimelyAudit:
         events=sum(one.id is not None for one in promised.events.values()),
         letters=sum(one.id is not None for one in promised.letters.values()),
         minutes=len(got.minutes),
+        unanswered=sum(one.answered is None for one in promised.appointments.values())
+        + sum(one.id is None for these in (promised.events, promised.letters) for one in these.values()),
     )
     say = found.violations.append
     _appointments(promised, got, found)
