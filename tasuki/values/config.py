@@ -171,7 +171,9 @@ def read_config(data: Path, config: Path | None = None, **options: Any) -> Confi
             raise ConfigError(f"{source}: quotas.{key} must be a whole number, 0 or more")
     images = {name: _image(source, name, entry) for name, entry in _table(source, tree, "images").items()}
     scripted = [name for name, image in images.items() if image.scripted is not None]
-    if scripted and options.get("clock", "manual") != "manual":  # who starts no node reads the file, too, and says nothing
+    if (
+        scripted and options.get("clock", "manual") != "manual"
+    ):  # who starts no node reads the file, too, and says nothing
         raise ConfigError(
             f'{source}: images."{scripted[0]}" is scripted, and takes house time: start the node with --clock manual, or give it '
             "a folder and a command"
