@@ -8,6 +8,10 @@ from tasuki.services.switchboard import Handover
 from tasuki.store.store import Row, Tx
 from tasuki.values.instant import to_iso
 
+LONGEST_TRACE = 500
+"""Characters of a correlation id that are kept (PutEvents' own limit): a client's header may have any length, and PostgreSQL's
+index takes no text of some kilobytes."""
+
 
 def record(tx: Tx, handover: Handover) -> None:
     """Write down one handover, in the unit in which it happened."""
@@ -19,7 +23,10 @@ def record_all(tx: Tx, handovers: Sequence[Handover]) -> None:
     now = tx.now
     tx.many(
         queries.INSERT,
-        [(now, h.source, h.source_id, h.via, h.target, h.target_id, h.trace, _kept(h.outcome)) for h in handovers],
+        [
+            (now, h.source, h.source_id, h.via, h.target, h.target_id, h.trace[:LONGEST_TRACE], _kept(h.outcome))
+            for h in handovers
+        ],
     )
 
 
@@ -35,7 +42,7 @@ def handed_over(tx: Tx, target_id: str) -> bool:
 
 def by_trace(tx: Tx, trace: str, after: int, limit: int) -> list[Row]:
     """Answer what belongs to one correlation id, oldest first."""
-    return tx.all(queries.BY_TRACE, (trace, after, limit))
+    return tx.all(queries.BY_TRACE, (trace[:LONGEST_TRACE], after, limit))
 
 
 def by_message(tx: Tx, message_id: str, after: int, limit: int) -> list[Row]:

@@ -76,6 +76,15 @@ def test_asked_for_by_trace_message_and_execution(house: House) -> None:
     ]
 
 
+def test_a_correlation_id_of_any_length_is_kept_as_far_as_an_index_goes(house: House) -> None:
+    """Found by attack: one header of seven kilobytes, and PostgreSQL refused whatever was to be passed on after it."""
+    trace = "Root=1-" + "".join(f"{number * 7919 % 65_521:04x}" for number in range(2_000))
+    record(house, "m1", trace=trace)
+    assert listed(house, Trace=trace) == ["m1"]
+    assert listed(house, Trace=trace[:500]) == ["m1"]
+    assert listed(house, Trace=trace[:499]) == []
+
+
 def test_whether_an_execution_was_given_anything(house: House) -> None:
     record(house, "m1")
     record(house, "m2", target_id="", outcome="FILTERED")
