@@ -13,6 +13,7 @@ post               deliveries: tries a delivery, again and again, until it is ta
 bury               queues: puts a dead letter into one
 senders            schedules, buses: what a posted delivery says at each try, and in a dead-letter queue
 publish, wants     buses: the house's own events
+withdraw           buses: a call to an API destination that waits for its turn, and nobody for it
 objects            nobody yet: what Map Runs read from and write to
 credentials        tasks: the key of a running task
 operations         all rooms with an API: what `aws-sdk:` integrations call
@@ -351,6 +352,8 @@ class Switchboard:
     What a queue does not take is cut: then the attribute `IS_PAYLOAD_TRUNCATED` says `true`. Raises `DomainError`."""
     wants: Callable[[Tx, str, str, str], bool] = lambda _tx, _account, _region, _source: False
     """Whether any rule of the default bus may match an event of this source: whoever makes an event asks first. Cheap."""
+    withdraw: Callable[[Tx, str], None] = lambda _tx, _call: None
+    """Nobody waits any more for this call to an API destination (what `deliver` answered): it is not made, unless it is being made."""
     publish: Callable[[Tx, Sequence[Happening]], None] = lambda _tx, _happenings: None
     """Put events on their buses, in this unit."""
 

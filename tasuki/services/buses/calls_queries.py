@@ -40,6 +40,9 @@ PACE_ANEW = "UPDATE http_calls SET paced = 0, due = ? WHERE destination = ? AND 
 DROP = "DELETE FROM http_calls WHERE id = ? AND holder = ?"
 """A call is over, if it is still its holder's."""
 
+WITHDRAW = "DELETE FROM http_calls WHERE key = ? AND lease_until <= ?"
+"""A call is not wanted any more, unless somebody makes it."""
+
 HELD = "SELECT watcher FROM http_calls WHERE id = ? AND holder = ?"
 """Who is told, if the call is still its holder's."""
 

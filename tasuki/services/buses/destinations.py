@@ -149,6 +149,11 @@ class DestinationTarget:
         return key
 
 
+def withdraw(tx: Tx, key: str) -> None:
+    """Forget a call that nobody waits for any more and nobody makes. Its turn is not given to another."""
+    tx.run(sql.WITHDRAW, (key, tx.real_now))
+
+
 def _key(destination: Destination, caller: Caller) -> str:
     """Name a call by what asks for it: the same attempt, asked again, is the same call."""
     words = dumps([destination.arn, caller.idempotency, caller.watcher])

@@ -75,7 +75,7 @@ def failed_items(text: str, ids: set[str]) -> tuple[set[str], str]:
         if isinstance(items, list)
         else []
     )
-    known = {one for one in named if isinstance(one, str)} & ids
+    known = [one for one in named if isinstance(one, str) and one in ids]
     if len(known) < len(named) or not named:
         raise BadAnswer("batchItemFailures names what was not in the batch")
-    return known, "the answer named the message in batchItemFailures"
+    return set(known), "the answer named the message in batchItemFailures"

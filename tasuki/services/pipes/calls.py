@@ -185,6 +185,7 @@ class CallWatcher:
         if call.answer is None or tx.now > call.began + PASS_MS:  # its messages may be in other hands by now
             minutes = PASS_MS // MINUTE
             problem = f"{call.stage} {call.target} was not done within the {minutes} minutes that a batch may take"
+            self._switchboard.withdraw(tx, call.execution)  # else it takes the turn of the next try
             self._close(tx, key, call, Outcome(everything, problem))
             return
         answer = call.answer

@@ -165,3 +165,23 @@ def test_a_pipe_is_enriched_by_a_call_and_never_by_half_an_answer(chain: Chain) 
     chain.house.advance(minutes=10)
     assert [json.loads(one["Body"]) for one in chain.received("out")] == [{"order": 7, "price": 12}]
     assert [json.loads(body) for _, body in chain.server.heard] == [{"order": 7}] * 2
+
+
+@pytest.mark.parametrize("field", ["Enrichment", "Target"])
+def test_a_call_that_its_pipe_has_given_up_before_its_turn_is_not_made(chain: Chain, field: str) -> None:
+    given = {
+        "Name": "p",
+        "RoleArn": ROLE,
+        "Source": ARN + "in",
+        "SourceParameters": {"SqsQueueParameters": {"BatchSize": 1}},
+        "Target": ARN + "out",
+        field: chain.destination(InvocationRateLimitPerSecond=1),
+    }
+    chain.house.call("pipes", "CreatePipe", given)
+    late = (chain.house.now + 7 * 60_000) * 1_000  # others have so many turns before
+    chain.house.unit(lambda tx: tx.run("UPDATE api_destination_paces SET full_at = ?", (late,)))
+    chain.house.call("sqs", "SendMessage", QueueUrl=chain.urls["in"], MessageBody="1")
+    chain.house.advance(minutes=6)
+    chain.house.call("pipes", "StopPipe", Name="p")
+    chain.house.advance(minutes=10)
+    assert len(chain.server.heard) == 1, "of the message as it was received the second time"
