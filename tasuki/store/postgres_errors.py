@@ -51,8 +51,9 @@ NO_POOLER = (
     "name the database server itself (a node holds few connections, and keeps them), or a pooler in session mode."
 )
 _PARAMETER = re.compile(r'unrecognized configuration parameter "([^"]+)"')
-OURS = ("0A", "22", "23", "42")
-"""Classes of SQLSTATE that no waiting mends: not supported, data, constraints, syntax and names."""
+OURS = ("0A", "22", "23", "42", "54")
+"""Classes of SQLSTATE that no waiting mends: not supported, data, constraints, syntax and names, limits of its own (the size of
+a row in an index)."""
 
 
 class Failed(Exception):

@@ -17,6 +17,8 @@ from tasuki.values.operations import Operation, Operations, Request
 from tasuki.values.pages import BadPageToken
 
 MOST_DESCRIBED = MOST_LISTED = 100
+LONGEST_TOKEN = 64
+"""Characters of a clientToken (API reference, "RunTask")."""
 
 
 class Tasks:
@@ -30,6 +32,8 @@ class Tasks:
         given = request.input
         trace = request.trace or f"Root=1-{tx.now // 1000:08x}-{tx.chance.hex(24)}"
         token = given.get("clientToken")
+        if token is not None and len(token) > LONGEST_TOKEN:
+            raise InvalidParameterException(f"clientToken may have {LONGEST_TOKEN} characters; it has {len(token)}.")
         parameters = {key: value for key, value in given.items() if key != "clientToken"}
         wish = Wish(parameters, request.account, request.region, trace, token=token)
         ran = run_task(tx, self._setting, wish)

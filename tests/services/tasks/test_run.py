@@ -142,6 +142,8 @@ def test_a_client_token_starts_once(stage: Stage) -> None:
     with pytest.raises(ConflictException) as refused:
         stage.call("RunTask", taskDefinition="quick", clientToken="t", count=1)
     assert refused.value.fields["resourceIds"] == [task["taskArn"] for task in first["tasks"]]
+    with pytest.raises(InvalidParameterException, match=r"clientToken may have 64 characters; it has 65\."):
+        stage.call("RunTask", taskDefinition="quick", clientToken="t" * 65)
     stage.house.drain()
     assert len(stage.runner.started) == 2
 
