@@ -49,6 +49,8 @@ class Line:
 
     def __init__(self, outbound: Outbound, *, timeout_s: float, lookup: Lookup | None = None) -> None:
         self._outbound, self._timeout_s, self._lookup = outbound, timeout_s, lookup or resolved
+        self._looking: dict[tuple[str, int], asyncio.Task[list[str]]] = {}
+        """Names that are being resolved. A lookup holds one of few threads, longer than the call that wants it may take."""
 
     async def ask(self, request: Outgoing) -> Heard:
         """Make one request, and hear its answer out."""
@@ -109,9 +111,25 @@ class Line:
 
     async def addresses(self, scheme: str, host: str, port: int) -> list[str]:
         """Resolve a name to addresses that may all be called. Raises `Refused`, OSError."""
-        found = await self._lookup(host, port)
+        looking = self._looking.get((host, port))
+        if looking is None:
+            looking = self._looking[host, port] = asyncio.create_task(self._look(host, port), name=f"lookup {host}")
+            looking.add_done_callback(_ended)
+        found = await asyncio.shield(looking)
         self._check(scheme, host, found)
         return found
+
+    async def _look(self, host: str, port: int) -> list[str]:
+        try:
+            return await self._lookup(host, port)
+        finally:
+            del self._looking[host, port]
+
+
+def _ended(lookup: "asyncio.Task[list[str]]") -> None:
+    """Take note of how a lookup ended that nobody may wait for any more."""
+    if not lookup.cancelled():
+        lookup.exception()
 
 
 async def resolved(host: str, port: int) -> list[str]:

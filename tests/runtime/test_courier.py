@@ -82,6 +82,8 @@ class World:
 
     async def _lookup(self, host: str, _port: int) -> list[str]:
         self.asked.append(host)
+        if host == "slow.example":
+            await self.server.held.wait()
         if host not in self.names:
             raise OSError(-2, "Name or service not known")
         return self.names[host]
@@ -472,6 +474,20 @@ def test_a_name_is_resolved_once_and_that_address_is_called(worlds: Callable[...
     assert world.ending().succeeded
     assert world.asked == ["hooks.example"]
     assert world.server.heard[0][0].host == f"hooks.example:{world.server.server.port}"
+
+
+def test_a_slow_name_holds_one_lookup_however_many_calls_want_it(worlds: Callable[..., World]) -> None:
+    world = worlds(names={"slow.example": ["127.0.0.1"], "hooks.example": ["127.0.0.1"]}, timeout_s=0.2)
+    port = world.server.server.port
+    slow = world.stage.destination(f"https://slow.example:{port}/", "slow")
+    for n in range(10):
+        world.stage.give(slow, key=f"slow {n}")
+    world.stage.give(world.stage.destination(f"http://hooks.example:{port}/", "quick"), key="quick")
+    ended = world.drain()
+    assert {one.error for key, one in ended.items() if key != "quick"} == {"TIMEOUT"}
+    assert ended["quick"].succeeded
+    assert sorted(world.asked) == ["hooks.example", "slow.example"]
+    world.server.held.set()
 
 
 def test_a_name_that_nobody_knows_may_be_known_later(world: World) -> None:
