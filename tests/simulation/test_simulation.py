@@ -19,6 +19,7 @@ FIXED = range(1, 17)
 FRESH = int(os.environ.get("SIMULATE_SEED", "0")) or secrets.randbelow(1_000_000_000)
 
 
+@pytest.mark.timeout(600)
 def test_no_promise_breaks_in_thousands_of_steps() -> None:
     summary = play(plan_of(seed, grounds.memory) for seed in FIXED)
     assert not summary.failed, report(summary.failed[0], "memory")
@@ -32,12 +33,14 @@ def test_no_promise_breaks_in_thousands_of_steps() -> None:
     sys.stdout.write(summary.line(0.0) + "\n")
 
 
+@pytest.mark.timeout(600)
 def test_no_promise_breaks_on_a_fresh_seed() -> None:
     """A failure prints the seed; SIMULATE_SEED plays it again here, `make simulate SEED=...` anywhere."""
     summary = play(plan_of(seed, grounds.memory) for seed in range(FRESH, FRESH + 5))
     assert not summary.failed, report(summary.failed[0], "memory")
 
 
+@pytest.mark.timeout(600)
 def test_no_promise_breaks_on_a_file(tmp_path: Path) -> None:
     """Its disk is really full now and then."""
     full = Rates(full=0.02)

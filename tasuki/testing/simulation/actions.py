@@ -84,3 +84,9 @@ def furnish(world: World) -> None:
     machines.create_fixed(world)
     schedules.create_fixed(world)
     buses.create_fixed(world)
+
+
+def populate(world: World) -> None:
+    """Do what clients do on their first day: queues, pipes, schedules and rules, so that even a short run has some of each."""
+    for action in (queues.create, pipes.create_pipe, schedules.create, buses.put_rule) * 3:
+        world.note(action(world))

@@ -19,9 +19,9 @@ _HERE = "us-east-1:000000000000"
 
 
 def create_pipe(world: World) -> str:
-    """CreatePipe, or UpdatePipe of one that is there."""
+    """CreatePipe, or UpdatePipe of one that is there: other batches, another filter."""
     chance = world.chance
-    name, queue = chance.choice(PIPES), chance.choice(PIPED)
+    name, queue = chance.choice(PIPES), chance.choice(("jobs", "jobs", "jobs", *PIPED))
     given = {
         "Name": name,
         "RoleArn": ROLE,
@@ -30,8 +30,8 @@ def create_pipe(world: World) -> str:
     }
     answer = world.ask("pipes", "CreatePipe", given)
     if answer.refused == "ConflictException" and chance.random() < 0.5:
-        del given["Source"]
-        answer = world.ask("pipes", "UpdatePipe", given)
+        changed = {"Name": name, "RoleArn": ROLE, "SourceParameters": _source(world, (1, 10))}
+        return f"update pipe {name}: {world.ask('pipes', 'UpdatePipe', changed)}"
     target, enriched = given["Target"].rpartition(":")[2], " enriched" if "Enrichment" in given else ""
     return f"pipe {name}, {queue}{enriched} to {target}: {answer}"
 

@@ -11,6 +11,7 @@ from tasuki.testing.simulation.invariants_buses import (
     events_reach_nobody_else,
     events_reach_who_wants_them,
     planned_times_of_rules_fire_once,
+    the_house_tells_of_its_executions,
 )
 from tasuki.testing.simulation.invariants_deliveries import (
     calls_have_owners,
@@ -103,6 +104,7 @@ QUIET: tuple[Invariant, ...] = (
     schedules_come_and_go_as_told,
     events_reach_who_wants_them,
     planned_times_of_rules_fire_once,
+    the_house_tells_of_its_executions,
 )
 """When the house is at rest."""
 

@@ -1,5 +1,6 @@
 """Promises about events: whoever wanted one has it, or a dead letter of it; who did not, has not. Planned times of rules fire once."""
 
+from tasuki.store.store import Row, Unit
 from tasuki.testing.simulation import queries
 from tasuki.testing.simulation.invariants_deliveries import ledger_of, policy_of, said
 from tasuki.testing.simulation.ledger import Entry
@@ -15,26 +16,25 @@ _SLACK_MS = 5 * MINUTE
 
 
 def note_passed_on(world: World) -> None:
-    """What schedules, rules and pipes put on a bus is an event there."""
+    """What pipes, schedules and rules put on a bus is an event there. Rules come last: they pass on what the others put."""
     ledger, rules = ledger_of(world), world.told.rules
-    for entry in ledger.entries.values():
-        name = entry.name
-        if _BUS not in name.target or entry.outcome != "DELIVERED" or id(entry) in rules.forwarded:
+    for number, one in enumerate(ledger.passed):
+        if _BUS in one.target and one.outcome == "DELIVERED" and ("", number) not in rules.forwarded:
+            rules.forwarded.add(("", number))
+            rules.take(Event(one.target.rpartition(_BUS)[2], one.target_id, "pipe", None, None, one.at))
+    onto = [entry for entry in ledger.entries.values() if _BUS in entry.name.target and entry.outcome == "DELIVERED"]
+    for entry in sorted(onto, key=lambda entry: ":scheduler:" not in entry.name.source):
+        if entry.name in rules.forwarded:
             continue
-        rules.forwarded.add(id(entry))
+        rules.forwarded.add(entry.name)
         at, _, event = entry.ends[0]
-        bus = name.target.rpartition(_BUS)[2]
-        if ":scheduler:" in name.source:
+        bus = entry.name.target.rpartition(_BUS)[2]
+        if ":scheduler:" in entry.name.source:
             rules.take(Event(bus, event, "clock", "a", 2, at))
             continue
-        before = rules.events.get((bus_of(name.source), event))
-        source = before.source if before is not None else "aws"
-        kind, n = (before.kind, before.n) if before is not None else ("", None)
-        rules.take(Event(bus, event, source, kind, n, at))
-    for number, one in enumerate(ledger.passed):
-        if _BUS in one.target and one.outcome == "DELIVERED" and -1 - number not in rules.forwarded:
-            rules.forwarded.add(-1 - number)
-            rules.take(Event(one.target.rpartition(_BUS)[2], one.target_id, "pipe", None, None, one.at))
+        before = rules.events.get((bus_of(entry.name.source), event))
+        if before is not None:
+            rules.take(before._replace(bus=bus, at=at))
 
 
 def events_reach_nobody_else(world: World) -> None:
@@ -79,6 +79,32 @@ def events_reach_who_wants_them(world: World) -> None:
         for rule, target in rules.must(event, now):
             if (rule, event.id, target) not in there:
                 raise Violation("events reach who wants them", f"{event} never came from {rule} to {target}")
+
+
+def the_house_tells_of_its_executions(world: World) -> None:
+    """At rest a rule that asks for ends of executions has given each target an event, at least, for each that ended meanwhile."""
+    now, told = world.clock.now(), world.told
+    for arn, eras in told.rules.eras.items():
+        era = eras[-1]
+        if not era.enabled or era.pattern != "states" or not era.targets:
+            continue
+        asked = (max(era.at, told.rules_due[arn]), now)
+        told.rules_due[arn] = now
+        ended, rows = world.look(_ended_and_kept(asked))
+        for target in era.targets.values():
+            heard = {entry.name.source_id for entry in ledger_of(world).by_source[arn] if entry.name.target == target}
+            heard |= {row[2] for row in rows if (row[1], row[3]) == (arn, target)}
+            before = told.heard[arn, target]
+            told.heard[arn, target] = len(heard)
+            if len(heard) - before < ended:
+                raise Violation(
+                    "the house tells of its executions",
+                    f"{ended} executions ended since {asked[0]}, and {arn} told {target} of {len(heard) - before}",
+                )
+
+
+def _ended_and_kept(asked: tuple[Instant, Instant]) -> Unit[tuple[int, list[Row]]]:
+    return lambda tx: (tx.all(queries.ENDED, asked)[0][0], tx.all(queries.DELIVERIES))
 
 
 def planned_times_of_rules_fire_once(world: World) -> None:

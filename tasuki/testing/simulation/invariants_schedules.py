@@ -83,16 +83,24 @@ def _may_go(world: World, life: Life) -> bool:
 
 
 def planned_times_have_timers(world: World) -> None:
-    """A schedule's next tick fires at its time, or within its window: then its timer is due. A rule's fires at its time."""
+    """A schedule's next tick fires at its time, or within its window, and a rule's at its time: its timer is due then.
+
+    What was missed waits its turn behind what was due by the time it was looked at: then its timer is later, and due.
+    """
+    now = world.clock.now()
     for group, name, tick, moment, due in world.look(lambda tx: tx.all(queries.PLANNED)):
         life = world.told.schedules.current(f"{ARN}{group}/{name}")
         window = max((era.window_ms for era in life.eras), default=0) if life is not None else 0
-        if moment is not None and due != moment and not (due is not None and moment < due <= world.clock.now()):
+        if not _wakes(moment, due, now):
             raise Violation("planned times have timers", f"{group}/{name} fires at {moment}, its timer is at {due}")
         if tick is not None and not tick <= moment < tick + max(window, 1):
             raise Violation("planned times have timers", f"{group}/{name} of {tick} fires at {moment}: {window} ms")
     for name, state, schedule, tick, due in world.look(lambda tx: tx.all(queries.RULES_PLANNED)):
-        if (tick is not None and due != tick) or (tick is None) != (state == "DISABLED" or schedule is None):
+        if not _wakes(tick, due, now) or (tick is None) != (state == "DISABLED" or schedule is None):
             raise Violation(
                 "planned times have timers", f"rule {name} ({state}): {schedule} at {tick}, its timer {due}"
             )
+
+
+def _wakes(planned: Instant | None, due: Instant | None, now: Instant) -> bool:
+    return planned is None or due == planned or (due is not None and planned < due <= now)

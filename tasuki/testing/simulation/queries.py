@@ -152,3 +152,8 @@ DELIVERY_THERE = "SELECT 1 FROM deliveries WHERE CAST(id AS TEXT) = ? AND state 
 RULE_THERE = "SELECT 1 FROM event_rules WHERE 'rule:' || id = ? AND tick IS NOT NULL"
 CALL_THERE = "SELECT 1 FROM pipe_calls WHERE id = ?"
 OWNERS = {"schedules": SCHEDULE_THERE, "deliveries": DELIVERY_THERE, "buses": RULE_THERE, "pipes": CALL_THERE}
+# Standard executions that ended well or badly in a time (and not by StopExecution, a timeout, or as a child of a Map).
+ENDED = (
+    "SELECT count(*) FROM executions e JOIN machines m ON m.id = e.machine WHERE m.type = 'STANDARD' "
+    "AND e.status IN ('SUCCEEDED', 'FAILED') AND e.stopped_at > ? AND e.stopped_at <= ?"
+)

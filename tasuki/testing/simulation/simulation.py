@@ -15,7 +15,7 @@ from tasuki.store.store import Tx
 from tasuki.testing.simulation import actions_buses as buses
 from tasuki.testing.simulation import actions_schedules as schedules
 from tasuki.testing.simulation import grounds, queries
-from tasuki.testing.simulation.actions import draw, furnish
+from tasuki.testing.simulation.actions import draw, furnish, populate
 from tasuki.testing.simulation.actions_machines import SERVICE
 from tasuki.testing.simulation.faults import Rates
 from tasuki.testing.simulation.grounds import GroundMaker
@@ -66,6 +66,7 @@ def simulate(plan: Plan) -> Outcome:
     violation: str | None = None
     try:
         furnish(world)
+        populate(world)
         for step in range(1, plan.steps + 1):
             checked += _step(world, step)
             if step % CALM_EVERY == 0:

@@ -65,6 +65,8 @@ class Told:
     rules: ToldRules = field(default_factory=ToldRules)
     rules_due: dict[str, Instant] = field(default_factory=lambda: defaultdict(int))
     """Up to which planned time each rule was looked at."""
+    heard: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many events of the house each (rule, target) was given, when that was last looked at."""
     connection: str = ""
     destination: str = ""
     """The ARN of the API destination, as it was made last."""

@@ -76,7 +76,7 @@ class ToldRules:
     events: dict[tuple[str, str], Event] = field(default_factory=dict)
     waiting: list[Event] = field(default_factory=list)
     """Taken in since the house was last at rest."""
-    forwarded: set[int] = field(default_factory=set)
+    forwarded: set[tuple[object, ...]] = field(default_factory=set)
     """What was passed on to a bus, and is one of `events` there."""
     planned: set[str] = field(default_factory=set)
     """Keys of planned times that were looked at."""
