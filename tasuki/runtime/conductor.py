@@ -83,6 +83,7 @@ class Conductor:
     """Moves `clock` over a loop that is served. One move at a time.
 
     `keep` writes where the clock is about to stand. `tasks` answers the attempts that really run. `steady` counts real seconds.
+    After `most_rounds` at one instant a house is said never to come to rest.
     """
 
     def __init__(
@@ -95,9 +96,10 @@ class Conductor:
         steady: Callable[[], float],
         tasks: Callable[[], Collection[Hashable]] = tuple,
         couriers: Sequence[Courier] = (),
+        most_rounds: int | None = None,
     ) -> None:
         self._loop, self._clock, self._bell, self._keep, self._steady = loop, clock, bell, keep, steady
-        self._tasks, self._couriers = tasks, couriers
+        self._tasks, self._couriers, self._most_rounds = tasks, couriers, most_rounds or MOST_ROUNDS
         self._waited: dict[Hashable, float] = {}
         """How long each task that runs has been waited for, in seconds."""
         self._held = asyncio.Lock()
@@ -205,9 +207,9 @@ class Conductor:
             for post in busy:
                 if post.failures >= MOST_FAILURES:
                     raise Restless(f"{post.duty.name} fails again and again; the node's log says why")
-            if self._loop.rounds - rounds > MOST_ROUNDS:
+            if self._loop.rounds - rounds > self._most_rounds:
                 names = ", ".join(sorted(post.duty.name for post in busy))
-                raise Restless(f"after {MOST_ROUNDS} rounds there is still more to do at this instant ({names})")
+                raise Restless(f"after {self._most_rounds} rounds there is still more to do at this instant ({names})")
             began = self._steady()
             left_s = LOOK_S if until is None else until - began
             if left_s <= 0:

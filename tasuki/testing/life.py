@@ -54,6 +54,8 @@ log = logging.getLogger("tasuki.testing")
 AT_ONCE = ("ReceiveMessage", "GetActivityTask")
 """Long polls that are answered at once when there is nothing: their wait would end only when the clock is moved."""
 LOOK_S = 0.1
+MOST_ROUNDS = 20_000
+"""At one instant: some ten thousands of executions take fewer, and a loop without end is told before boto3 gives up waiting."""
 OWNER = "UPDATE house SET value = ? WHERE name = 'page_secret'"
 
 
@@ -254,6 +256,7 @@ class Life:
             steady=time.monotonic,
             tasks=birth.running,
             couriers=(*birth.couriers, self._courier),
+            most_rounds=MOST_ROUNDS,
         )
         self._serving = asyncio.ensure_future(self._duties.serve())
         await self._listen()

@@ -1,4 +1,4 @@
-"""Threads of the test's own beside the one that moves the clock, and moves that are broken off."""
+"""Threads of the test's own beside the one that moves the clock, and moves that are broken off or never end."""
 
 import asyncio
 import threading
@@ -8,7 +8,8 @@ from typing import Self
 import boto3
 import pytest
 
-from tasuki.testing import Kit
+from tasuki.runtime.conductor import Restless
+from tasuki.testing import Kit, life
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 
@@ -108,3 +109,16 @@ def test_a_move_that_was_interrupted_can_be_made_again(house: Kit, monkeypatch: 
     go_on.set()
     house.advance(minutes=1)
     assert [one.exit_code for one in house.tasks("slow")] == [0]
+
+
+def test_a_loop_without_end_is_told(house_factory: Callable[..., Kit], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(life, "MOST_ROUNDS", 300)
+    house = house_factory()
+    url = house.client("sqs").create_queue(QueueName="a")["QueueUrl"]
+    arn = house.queue("a").arn
+    house.client("pipes").create_pipe(
+        Name="round", RoleArn=ROLE, Source=arn, Target=arn, TargetParameters={"InputTemplate": "<$.body>"}
+    )
+    house.client("sqs").send_message(QueueUrl=url, MessageBody="x")
+    with pytest.raises(Restless, match="after 300 rounds there is still more to do at this instant"):
+        house.advance(seconds=1)
