@@ -103,6 +103,7 @@ def delete_event_bus(tx: Tx, request: Request) -> dict[str, Any]:
             f"Event bus {name} can't be deleted since it has rules: delete its {count[0]} rules first."
         )
     tx.run(sql.DROP_BUS, (bus.id,))
+    tx.run(sql.DROP_EVENTS_OF, (bus.id,))
     return {}
 
 

@@ -37,6 +37,9 @@ PUT_OFF = "UPDATE http_calls SET paced = 1, due = ? WHERE id = ?"
 PACE_ANEW = "UPDATE http_calls SET paced = 0, due = ? WHERE destination = ? AND paced = 1 AND lease_until = 0"
 """Calls that waited for their turn under another rate."""
 
+ORPHAN = "UPDATE http_calls SET destination = 0, paced = 0, due = ? WHERE destination = ?"
+"""Calls to a destination that is deleted, whose number may be given to another one: they fail, and call nobody."""
+
 DROP = "DELETE FROM http_calls WHERE id = ? AND holder = ?"
 """A call is over, if it is still its holder's."""
 

@@ -301,7 +301,7 @@ def delete_api_destination(tx: Tx, request: Request) -> dict[str, Any]:
     old = _destination(tx, request, "delete")
     tx.run(queries.DROP_DESTINATION, (old.id,))
     tx.run(queries.DROP_PACE, (old.id,))
-    tx.run(calls.PACE_ANEW, (tx.now, old.id))
+    tx.run(calls.ORPHAN, (tx.now, old.id))
     tx.ring("courier")
     return {}
 

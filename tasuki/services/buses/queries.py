@@ -134,5 +134,8 @@ SELECT id, bus, after_rule, hops, ingested, trace, body FROM bus_events ORDER BY
 DROP_EVENT = "DELETE FROM bus_events WHERE id = ?"
 """An event that all rules have seen."""
 
+DROP_EVENTS_OF = "DELETE FROM bus_events WHERE bus = ?"
+"""Events on their way to a bus that is deleted, whose number may be given to another one."""
+
 GO_ON = "UPDATE bus_events SET after_rule = ? WHERE id = ?"
 """An event that the rules behind this one have still to see."""

@@ -85,6 +85,21 @@ def test_a_deleted_bus_takes_what_was_on_its_way_with_it(stage: Stage) -> None:
     assert stage.rows("bus_events") == stage.rows("event_rules") == stage.rows("event_targets") == 0
 
 
+def test_a_bus_that_is_made_after_another_was_deleted_has_none_of_its_events(stage: Stage) -> None:
+    """On SQLite it may get the number of the other one."""
+    stage.events("CreateEventBus", Name="b")
+    stage.rule(SHOP, {"Arn": stage.queue()}, bus="b")
+    stage.events("PutEvents", Entries=[{"Source": "shop", "DetailType": "d", "Detail": "{}", "EventBusName": "b"}])
+    stage.events("RemoveTargets", Rule="r", EventBusName="b", Ids=["t0"])
+    stage.events("DeleteRule", Name="r", EventBusName="b")
+    stage.events("DeleteEventBus", Name="b")
+    stage.events("CreateEventBus", Name="c")
+    stage.rule(SHOP, {"Arn": stage.queue()}, bus="c")
+    stage.house.drain()
+    assert stage.received() == []
+    assert stage.rows("bus_events") == 0
+
+
 def test_what_is_not_offered_of_buses(stage: Stage) -> None:
     partner = "aws.partner/x/y"
     assert "Partner event sources" in refused(stage, "CreateEventBus", Name=partner, EventSourceName=partner).message

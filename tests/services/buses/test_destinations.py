@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tasuki.services.buses import calls
 from tasuki.services.switchboard import Caller
 from tasuki.values.documents import dumps
 from tasuki.values.errors import DomainError
@@ -129,6 +130,17 @@ def test_a_destination_is_active_as_long_as_its_very_connection_is_authorized(st
     assert "was deleted" in str(problem())
     with pytest.raises(DomainError, match="Connection 'c' does not exist"):
         stage.call("UpdateApiDestination", Name="hook", ConnectionArn=connection)
+
+
+def test_a_call_to_a_deleted_destination_does_not_go_to_the_next_one(stage: Stage) -> None:
+    """On SQLite that may get the number of the other one."""
+    old = stage.destination(URL)
+    stage.give(old)
+    stage.call("DeleteApiDestination", Name="hook")
+    stage.destination("https://elsewhere.example/", name="another")
+    (call,) = stage.house.unit(lambda tx: calls.claim(tx, calls.Hands(8, {}), 60_000))
+    assert call.destination is None
+    assert call.connection is None
 
 
 def test_what_is_not_there_or_there_already(stage: Stage) -> None:
