@@ -18,7 +18,11 @@ pytestmark = pytest.mark.clients
 CALLS_BACK = """
 import json, os
 import boto3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
+from botocore.httpsession import URLLib3Session
 
 def refusal(call, **given):
     try:
@@ -27,11 +31,21 @@ def refusal(call, **given):
         return bad.response["Error"]["Code"]
     return "none"
 
-sqs, ecs = boto3.client("sqs"), boto3.client("ecs")
+def clock():
+    key = Credentials(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
+    headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "Tasuki.AdvanceClock"}
+    call = AWSRequest("POST", os.environ["AWS_ENDPOINT_URL"] + "/", headers, b'{"By": "1h"}')
+    SigV4Auth(key, "tasuki", os.environ["AWS_REGION"]).add_auth(call)
+    return json.loads(URLLib3Session().send(call.prepare()).content)["__type"].rpartition("#")[2]
+
+sqs, ecs, events = boto3.client("sqs"), boto3.client("ecs"), boto3.client("events")
 sqs.send_message(QueueUrl=os.environ["QUEUE"], MessageBody="from inside")
 said = {
     "delete": refusal(sqs.delete_queue, QueueUrl=os.environ["QUEUE"]),
     "run": refusal(ecs.run_task, taskDefinition="caller"),
+    "rule": refusal(events.put_rule, Name="mine", ScheduleExpression="rate(1 minute)"),
+    "clock": clock(),
+    "put": events.put_events(Entries=[{"Source": "caller", "DetailType": "done", "Detail": "{}"}])["FailedEntryCount"],
     "task": os.environ["TASUKI_TASK_ARN"],
     "key": os.environ["AWS_ACCESS_KEY_ID"],
     "secret": os.environ["AWS_SECRET_ACCESS_KEY"],
@@ -83,9 +97,16 @@ def test_a_task_calls_back_with_a_key_of_its_own_that_may_do_little_and_ends_wit
     boto = client_of(caller)
     work, _ = queue(boto, "work")
     results, _ = queue(boto, "results")
+    heard, arn = queue(boto, "heard")
+    boto("events").put_rule(Name="hear", EventPattern='{"source": ["caller"]}')
+    boto("events").put_targets(Rule="hear", Targets=[{"Id": "q", "Arn": arn}])
     call_back(boto, work, results)
     [said] = receive(boto, results, 1)
     assert (said["delete"], said["run"]) == ("AccessDenied", "AccessDeniedException")
+    assert (said["rule"], said["clock"]) == ("AccessDeniedException", "AccessDeniedException")
+    assert [rule["Name"] for rule in boto("events").list_rules()["Rules"]] == ["hear"]
+    [event] = receive(boto, heard, 1)
+    assert (said["put"], event["detail-type"]) == (0, "done"), "what it did, it may announce"
     [message] = boto("sqs").receive_message(QueueUrl=work)["Messages"]
     assert message["Body"] == "from inside", "what it may do was done, and the queue is still there"
 

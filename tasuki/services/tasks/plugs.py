@@ -31,6 +31,7 @@ ALLOWED = frozenset(
         "states:StartExecution",
         "states:DescribeExecution",
         "ecs:DescribeTasks",
+        "events:PutEvents",
     }
 )
 """What a task may do with its own key."""
