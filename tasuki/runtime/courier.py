@@ -149,7 +149,7 @@ class Courier:
         ending = await self._called(call)
         if not ending.succeeded:
             name = call.destination.name if call.destination is not None else "?"
-            log.info("call %s to %s failed: %s", call.key, name, ending.error)
+            log.info("call %s to %s failed: %s: %s", call.key, name, ending.error, _why(ending))
         self._note(call, ending)
 
     async def _called(self, call: Call) -> Ending:
@@ -190,6 +190,12 @@ class Courier:
                 await self._store.write(lambda tx: calls.let_go(tx, held))
         except StoreError as bad:
             log.warning("calls in hand were not given back, and are made again in a minute: %s", bad)
+
+
+def _why(ending: Ending) -> str:
+    """Say why a call failed, on one line; of an answer its status alone: its body may hold anything."""
+    status = ending.output.get("Status")
+    return f"HTTP status {status}" if status is not None else " ".join((ending.cause or "").split())
 
 
 class NoToken(Exception):

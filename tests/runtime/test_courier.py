@@ -427,9 +427,13 @@ def test_no_secret_in_logs_or_causes_even_if_the_server_says_it_back(
     world.stage.call("UpdateApiDestination", Name="hook", InvocationEndpoint=f"http://127.0.0.1:{port}/gone")
     arn = world.stage.call("DescribeApiDestination", Name="hook")["ApiDestinationArn"]
     world.stage.give(arn, key="two")
-    ours = [record.getMessage() for record in caplog.records if record.name.startswith("tasuki")]
     assert "cannot be reached" in str(world.drain()["two"].cause)
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("tasuki")]
     assert "s3cret" not in str(world.stage.told["two"].cause) + "".join(ours)
+    failed = [one.partition(" failed: ")[2] for one in ours if " failed: " in one]
+    assert failed[0] == "SDK_CLIENT_ERROR: HTTP status 400"
+    assert "CONNECTION_FAILURE: " in failed[1]
+    assert "cannot be reached" in failed[1]
 
 
 def test_a_secret_that_comes_back_in_another_spelling_is_left_out_too(world: World) -> None:

@@ -224,9 +224,16 @@ class Trying:
         delivery = tried.delivery
         if tried.kept is not None:
             tx.run(queries.DROP, (tried.kept,))
-        said = ": ".join(text for text in (exhausted, refusal.code, refusal.message) if text)
+        said = ": ".join(dict.fromkeys(text for text in (exhausted, refusal.code, refusal.message) if text))
         letter, outcome = "", f"DROPPED: {said}"
-        if delivery.dead_letter is not None:
+        if delivery.dead_letter is None:
+            log.warning(
+                "%s: a delivery to %s was dropped, for it has no dead-letter queue: %s",
+                delivery.source,
+                delivery.target,
+                " ".join(said.split()),
+            )
+        else:
             sender = self._switchboard.senders[delivery.sender]
             attributes = sender.dead_letter(delivery, tried.attempt, tried.id, refusal, exhausted)
             queue, body = delivery.dead_letter, tried.text if delivery.letter is None else delivery.letter
