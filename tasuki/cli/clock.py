@@ -16,6 +16,15 @@ WAIT_S = 5
 """After how long a long way is reported on."""
 ANSWER_WITHIN_S = 70
 FIRST_S = 1
+_ONE = {
+    "ticks": "tick",
+    "executions": "execution",
+    "tasks": "task",
+    "messages": "message",
+    "letters": "letter",
+    "deliveries": "delivery",
+    "tries": "try",
+}
 
 
 def show(reach: Reach, *, as_json: bool) -> None:
@@ -63,7 +72,7 @@ def _move(reach: Reach, target: dict[str, Any], patience_s: float, *, as_json: b
         screen.show_json({"now": said["Now"], "visited": visited, "counts": dict(counts)})
         return
     screen.line(f"It is {said['Now']} in the house, after {visited} {'instant' if visited == 1 else 'instants'}.")
-    happened = [f"{count} {_words(name)}" for name, count in counts.items() if count]
+    happened = [f"{count} {_words(name, count)}" for name, count in counts.items() if count]
     if happened:
         screen.line(f"Meanwhile: {', '.join(happened)}.")
 
@@ -97,9 +106,10 @@ def _refuse_endless(option: str, value: float) -> None:
         raise Complaint(f"{option} {value}: give a number", Code.USAGE)
 
 
-def _words(name: str) -> str:
+def _words(name: str, count: int) -> str:
     """Write `ExecutionsStarted` as people do."""
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).split()
+    return " ".join(_ONE.get(word, word) for word in words) if count == 1 else " ".join(words)
 
 
 def _call(reach: Reach, operation: str, request: dict[str, Any]) -> dict[str, Any]:

@@ -14,16 +14,26 @@ ENDED = (
 STOPPED = "SELECT count(*) FROM tasks WHERE stopped_at >= ? AND stopped_at IS NOT NULL"
 MESSAGES = (
     "SELECT coalesce(CAST(sum(sent) AS BIGINT), 0), coalesce(CAST(sum(deleted) AS BIGINT), 0), "
-    "coalesce(CAST(sum(moved_to_dlq) AS BIGINT), 0) FROM shelf_counts"
+    "coalesce(CAST(sum(moved_to_dlq) AS BIGINT), 0), coalesce(CAST(sum(expired) AS BIGINT), 0), "
+    "coalesce(CAST(sum(purged) AS BIGINT), 0) FROM shelf_counts"
 )
 HANDED_OVER = (
     "SELECT count(*) FILTER (WHERE outcome = 'DELIVERED'), count(*) FILTER (WHERE outcome LIKE 'FAILED%'), "
-    "count(*) FILTER (WHERE source LIKE 'arn:aws:scheduler:%') FROM handovers WHERE id > ?"
+    "count(*) FILTER (WHERE outcome LIKE 'DEAD_LETTERED%'), count(*) FILTER (WHERE outcome LIKE 'DROPPED%'), "
+    "count(*) FILTER (WHERE source LIKE 'arn:aws:scheduler:%' AND outcome NOT LIKE 'FAILED%') "
+    "FROM handovers WHERE id > ?"
 )
+TICKS_ON_THEIR_WAY = "SELECT count(*) FROM deliveries WHERE source LIKE 'arn:aws:scheduler:%'"
+"""A tick is handed over once in the end, however many tries it takes: what fired is what has ended, and what is under way now
+and was not before."""
 
 
 class Counts(NamedTuple):
-    """What happened. Executions started include the children of Map Runs, those that ended do not."""
+    """What happened. Executions started include the children of Map Runs, those that ended do not.
+
+    Dead letters are messages that were received too often, and deliveries that were given up; these were sent to their queue,
+    and so count as messages sent, too. A delivery that was given up without such a queue is one that was dropped.
+    """
 
     schedule_ticks: int
     executions_started: int
@@ -32,9 +42,12 @@ class Counts(NamedTuple):
     tasks_stopped: int
     messages_sent: int
     messages_deleted: int
+    messages_expired: int
+    messages_purged: int
     dead_letters: int
     deliveries: int
-    deliveries_failed: int
+    tries_failed: int
+    deliveries_dropped: int
 
     @property
     def shown(self) -> dict[str, int]:
@@ -55,6 +68,10 @@ class Look:
     sent: int
     deleted: int
     dead: int
+    expired: int
+    purged: int
+    ticks: int
+    """That are on their way."""
 
 
 def look(tx: Tx, since: Instant | None = None) -> Look:
@@ -63,25 +80,30 @@ def look(tx: Tx, since: Instant | None = None) -> Look:
     executions, handovers = _row(tx, NEWEST)
     ended, succeeded = _row(tx, ENDED, at)
     (stopped,) = _row(tx, STOPPED, at)
-    return Look(at, executions, handovers, ended, succeeded, stopped, *_row(tx, MESSAGES))
+    return Look(
+        at, executions, handovers, ended, succeeded, stopped, *_row(tx, MESSAGES), *_row(tx, TICKS_ON_THEIR_WAY)
+    )
 
 
 def since(tx: Tx, before: Look) -> Counts:
     """Count what has happened since an earlier look. Reads only. What is gone meanwhile (retention) counts as nothing."""
     now = look(tx, before.since)
-    delivered, failed, ticks = _row(tx, HANDED_OVER, before.handovers)
+    delivered, failed, buried, dropped, ticks = _row(tx, HANDED_OVER, before.handovers)
     succeeded = now.succeeded - before.succeeded
     counts = Counts(
-        schedule_ticks=ticks,
+        schedule_ticks=ticks + now.ticks - before.ticks,
         executions_started=now.executions - before.executions,
         executions_succeeded=succeeded,
         executions_failed=now.ended - before.ended - succeeded,
         tasks_stopped=now.stopped - before.stopped,
         messages_sent=now.sent - before.sent,
         messages_deleted=now.deleted - before.deleted,
-        dead_letters=now.dead - before.dead,
+        messages_expired=now.expired - before.expired,
+        messages_purged=now.purged - before.purged,
+        dead_letters=now.dead - before.dead + buried,
         deliveries=delivered,
-        deliveries_failed=failed,
+        tries_failed=failed,
+        deliveries_dropped=dropped,
     )
     return Counts(*(max(0, one) for one in counts))
 

@@ -118,7 +118,7 @@ def test_show_advance_set_run_and_stop(stand: Stand) -> None:
     moved = decoded(stand.clock("advance", "1d12h", "--json"))
     assert datetime.fromisoformat(moved["now"]) == before + 1.5 * DAY == stand.now
     assert moved["visited"] >= 1
-    assert set(moved["counts"]) >= {"ExecutionsStarted", "MessagesSent", "ScheduleTicks", "DeliveriesFailed"}
+    assert set(moved["counts"]) >= {"ExecutionsStarted", "MessagesSent", "ScheduleTicks", "TriesFailed"}
     there = (before + 2 * DAY).astimezone().isoformat()
     assert decoded(stand.clock("set", there, "--json"))["now"] == stand.ask("GetClock")["Now"]
     assert stand.now == before + 2 * DAY

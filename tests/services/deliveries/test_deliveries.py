@@ -6,11 +6,12 @@ from itertools import pairwise
 import pytest
 
 from tasuki.protocol.house_model import house_model
+from tasuki.runtime.tally import Tally, look
 from tasuki.services.deliveries.errors import ValidationException
 from tasuki.services.switchboard import Ending
 from tasuki.store.store import Conflict
 from tasuki.store.timers import set_timer
-from tasuki.values.instant import HOUR, MINUTE
+from tasuki.values.instant import DAY, HOUR, MINUTE
 from tests.services.deliveries.bench import QUEUE, SOURCE, TARGET, Bench, Gone, Throttled
 
 
@@ -133,11 +134,57 @@ def test_a_final_refusal_is_not_tried_again(bench: Bench) -> None:
     ]
 
 
-def test_without_a_dead_letter_queue_it_is_dropped_and_the_record_says_so(bench: Bench) -> None:
+def test_without_a_dead_letter_queue_it_is_dropped_and_record_and_log_say_so(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
     refusing(bench, 1)
-    bench.post(max_retries=0)
+    with caplog.at_level(logging.WARNING, "tasuki.deliveries"):
+        bench.post(max_retries=0)
     assert bench.outcomes()[-1] == "DROPPED: MaximumRetryAttempts: ThrottlingException: Rate exceeded"
     assert bench.left_over() == (0, 0)
+    [logged] = [one.getMessage() for one in caplog.records]
+    assert (SOURCE in logged, TARGET in logged, "Rate exceeded" in logged) == (True, True, True)
+
+
+def test_what_has_a_dead_letter_queue_is_no_warning(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    refusing(bench, 1)
+    with caplog.at_level(logging.WARNING, "tasuki.deliveries"):
+        bench.post(max_retries=0, dead_letter=bench.queue("dead"))
+    assert caplog.records == []
+
+
+def test_what_is_too_old_says_so_once(bench: Bench) -> None:
+    bench.post(since=bench.house.now - 2 * DAY)
+    [said] = bench.outcomes()
+    assert said.startswith("DROPPED: MaximumEventAgeInSeconds: Due at ")
+    assert said.count("MaximumEventAgeInSeconds") == 1
+
+
+def test_the_tally_counts_a_tick_once_however_often_it_is_tried(bench: Bench) -> None:
+    refusing(bench, 3)
+    dead = bench.queue("dead", MessageRetentionPeriod="3600")
+    counting = Tally(bench.house.look(look))
+    bench.post(dead_letter=dead, max_retries=2)
+    bench.house.look(counting.add)
+    first = counting.counts
+    assert (first.schedule_ticks, first.tries_failed, first.dead_letters) == (1, 1, 0)
+    bench.house.advance(minutes=1)
+    bench.house.look(counting.add)
+    counts = counting.counts
+    assert (counts.schedule_ticks, counts.tries_failed, counts.dead_letters) == (1, 3, 1)
+    assert (counts.messages_sent, counts.deliveries, counts.deliveries_dropped) == (1, 0, 0)
+    refusing(bench, 1)
+    bench.post(max_retries=0)
+    bench.post()
+    bench.house.advance(hours=2)
+    bench.house.look(counting.add)
+    counts = counting.counts
+    assert (counts.schedule_ticks, counts.deliveries, counts.deliveries_dropped, counts.messages_expired) == (
+        3,
+        1,
+        1,
+        1,
+    )
 
 
 def test_a_dead_letter_queue_that_is_gone_is_warned_of(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
