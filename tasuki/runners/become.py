@@ -6,8 +6,9 @@ import ctypes
 import os
 import resource
 import signal
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tasuki.runners.tree import Cgroups, Limited
 
@@ -57,12 +58,23 @@ def become(container: Limited, cgroups: Cgroups | None, shim: int, writer: int, 
         os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])
     except FileNotFoundError:
         os.write(2, f"tasuki: {spec['argv'][0]}: command not found\n".encode())
-        os.write(writer, f"{NO_COMMAND}{spec['argv'][0]}: executable file not found in PATH".encode()[:4000])
+        os.write(writer, f"{NO_COMMAND}{_not_found(spec)}".encode()[:4000])
     except BaseException as bad:  # noqa: BLE001
         os.write(2, f"tasuki: {spec['argv'][0]}: {bad}\n".encode())
         os.write(writer, f"{NO_COMMAND}{spec['argv'][0]}: {bad}".encode()[:4000])
         code = 126
     os._exit(code)
+
+
+def _not_found(spec: Mapping[str, Any]) -> str:
+    """Say where a command was looked for, and what helps."""
+    program = spec["argv"][0]
+    if "/" in program:
+        return f"{program}: no such file in {spec['folder']}, or what its first line names is not there"
+    return (
+        f"{program}: executable file not found in PATH, which is {spec['environment'].get('PATH', os.defpath)}; "
+        "give the image a venv, or name the program by its absolute path"
+    )
 
 
 def set_oom_score(value: str) -> None:

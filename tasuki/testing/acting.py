@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tasuki.runners.runner import StartFailed
+from tasuki.testing import clock
 from tasuki.testing.scripted import Script
 from tasuki.values.attempts import (
     ESSENTIAL_EXITED,
@@ -30,10 +31,7 @@ from tasuki.values.attempts import (
 from tasuki.values.instant import Clock, Instant
 
 KILLED, TERMINATED = 137, 143
-WORDS = frozenset(
-    {"ms", "seconds", "minutes", "hours", "days"}
-    | {"exit_code", "output", "memory_mib", "effect", "forever", "drain_seconds"}
-)
+WORDS = frozenset({*clock.WORDS} | {"exit_code", "output", "memory_mib", "effect", "forever", "drain_seconds"})
 """What `Script.lasting` takes."""
 
 
@@ -84,7 +82,9 @@ class Part:
         if act is not None and script:
             raise TypeError(f'image("{self.image}"): give a rule or {", ".join(script)}, not both')
         if strange := script.keys() - WORDS:
-            raise TypeError(f'image("{self.image}"): no {min(strange)}=; there is {", ".join(sorted(WORDS))}')
+            raise TypeError(
+                f'image("{self.image}"): no {min(strange)}=; there is {", ".join(sorted(WORDS))}, or command= for a program'
+            )
         self._acts.append((act if act is not None else Script.lasting(**script), times))
         return self
 

@@ -1,5 +1,7 @@
 """A clock that moves only when told."""
 
+from collections.abc import Mapping
+
 from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND, Instant
 
 
@@ -17,6 +19,17 @@ class ManualClock:
         """Move to `instant`; never back."""
         assert instant >= self._now, "a clock that people see never goes back"
         self._now = instant
+
+
+WORDS = ("ms", "seconds", "minutes", "hours", "days")
+"""What `duration_ms` takes."""
+
+
+def told_ms(caller: str, by: Mapping[str, float]) -> int:
+    """Add up what a test told. Raises `TypeError` that names the caller, the word and the words that there are."""
+    if strange := by.keys() - set(WORDS):
+        raise TypeError(f"{caller} takes {', '.join(reversed(WORDS))}; there is no {min(strange)}=")
+    return duration_ms(**by)  # type: ignore[arg-type]
 
 
 def duration_ms(*, ms: int = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> int:

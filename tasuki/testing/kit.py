@@ -30,13 +30,14 @@ from tasuki.runtime.conductor import ClockBusy
 from tasuki.testing import looking
 from tasuki.testing.acting import Cast, Part, Rule
 from tasuki.testing.clients import Clients, environment_of
-from tasuki.testing.clock import duration_ms
+from tasuki.testing.clock import told_ms
 from tasuki.testing.life import Birth, Life, LifeOver
 from tasuki.testing.looks import Event, Execution, Queue, Task
 from tasuki.testing.outside import Images, Outside
+from tasuki.testing.programs import OF_PROGRAMS, program
 from tasuki.testing.scripted import Script
 from tasuki.values.chance import Chance
-from tasuki.values.config import Config, Image
+from tasuki.values.config import Config
 from tasuki.values.instant import Instant, from_datetime, to_datetime
 from tasuki.values.outbound import Outbound
 
@@ -57,7 +58,8 @@ class Kit:
 
     `start`: where the clock stands (ISO 8601 with an offset, or an aware datetime). `seed`: the same calls and the same seed give
     the same ids and histories. `real_tasks`: images may be programs (`image(command=...)`). `quotas` are those of tasuki.toml.
-    `port`: 0 is a free one. `patience_s`: how long, in real time, one real task is waited for.
+    `root`: where relative folders of programs start; the fixture says the folder of the test's file, else it is the working
+    directory. `port`: 0 is a free one. `patience_s`: how long, in real time, one real task is waited for.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Kit:
         start: str | datetime = START,
         seed: int | str = 0,
         real_tasks: bool = False,
+        root: str | Path | None = None,
         region: str = "us-east-1",
         account: str = "000000000000",
         quotas: Mapping[str, int] | None = None,
@@ -76,6 +79,7 @@ class Kit:
         self.clock = HandClock(instant_of(start))
         self.cast = Cast(self.clock, wake=self._wake)
         self.folder = Path(tempfile.mkdtemp(prefix="tasuki-")) if real_tasks else None
+        self.root = Path.cwd() if root is None else Path(root).resolve()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=1024, reuse_port=False)
         number = int(self._listener.getsockname()[1])
         chance = Chance.seeded(f"{seed} key")
@@ -137,7 +141,7 @@ class Kit:
 
     def advance(self, **by: float) -> None:
         """Move the clock by `ms=`, `seconds=`, `minutes=`, `hours=` and `days=`, through everything that is due on the way."""
-        step = duration_ms(**by)  # type: ignore[arg-type]
+        step = told_ms("advance", by)
         if step < 0:
             raise ValueError("house time never runs backwards")
         self._advance(self.clock.now() + step)
@@ -171,27 +175,29 @@ class Kit:
         *,
         times: int | None = None,
         command: Sequence[str] | None = None,
-        folder: str | Path | None = None,
-        environment: Mapping[str, str] | None = None,
-        **script: Any,
+        **more: Any,
     ) -> Part:
         """Say what an image does when a task runs it, from its next run on.
 
         `minutes=61`, `exit_code=3`, `output="..."`, `memory_mib=900` (more than the limit: killed), `forever=True`,
         `effect=function` (called with the run when its time is over, before it ends): see `Script.lasting`. Or a function that is
         called with the run when it begins, and answers an exit code or a `Script`. `times`: for so many runs; add
-        `.then(...)`. Or `command` and `folder`: a real program, where the house has `real_tasks`.
+        `.then(...)`. Or `command=["python", "etl.py"]`, with `folder`, `venv`, `environment` and `stop_signal`: a real
+        program, where the house has `real_tasks` (`programs.py`).
         """
         if command is not None:
             if self.folder is None:
                 raise TypeError(f'image("{name}", command=...) runs a program: give the house real_tasks=True')
-            where = Path(folder) if folder is not None else Path.cwd()
-            self._images.real[name] = Image(name, where, tuple(command), environment=dict(environment or {}))
+            if act is not None or times is not None:
+                raise TypeError(f'image("{name}"): a program says itself how it goes; leave out the script and times=')
+            self._images.real[name] = program(name, command, self.root, more)
             return Part(name)
+        if of_programs := sorted(more.keys() & set(OF_PROGRAMS)):
+            raise TypeError(f'image("{name}"): {of_programs[0]}= is for a program; say its command=, too')
         self._images.real.pop(name, None)
         before = self.cast.parts.get(name)
         part = self.cast.parts[name] = Part(name, [] if before is None else before.runs)
-        return part.then(act, times=times, **script)
+        return part.then(act, times=times, **more)
 
     def runs(self, image: str) -> list[Any]:
         """Answer every run of a scripted image, in the order in which they began."""
@@ -213,7 +219,7 @@ class Kit:
         right after its third commit from here on, before anybody has heard of it. Clients find their connection gone, and ask
         again, as boto3 does by itself.
         """
-        self._away_ms = duration_ms(**away)  # type: ignore[arg-type]
+        self._away_ms = told_ms("crash (besides after)", away)
         dead = self._living()
         if after is not None:
             dead.store.dies_in = after
@@ -269,6 +275,7 @@ class Kit:
             f"task of {task.image}: {task.status}, exit code {task.exit_code}, {task.reason or 'no reason'}"
             for task in self.tasks()[-STORIES:]
         ]
+        told += self._run(lambda life: looking.lost(life, STORIES))
         return "\n".join(told)
 
     # -- inside -----------------------------------------------------------------------------------------------

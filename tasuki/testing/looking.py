@@ -8,11 +8,25 @@ from tasuki.services.queues.model import Content
 from tasuki.store.store import Tx
 from tasuki.testing.acting import Run
 from tasuki.testing.life import Life
-from tasuki.testing.looks import STANDING, TASKS, Event, Execution, Message, Queue, Task, decoded, when
+from tasuki.testing.looks import (
+    ALL_EXPIRED,
+    EXPIRED,
+    LOST,
+    STANDING,
+    TASKS,
+    Event,
+    Execution,
+    Message,
+    Queue,
+    Task,
+    decoded,
+    when,
+)
 from tasuki.values.arns import build_arn
 from tasuki.values.config import Config
 from tasuki.values.documents import dumps, unpack
 from tasuki.values.errors import DomainError
+from tasuki.values.instant import to_datetime
 
 PAGE = 1_000
 RECORDER = "tasuki-recorder"
@@ -85,11 +99,11 @@ async def queue(life: Life, config: Config, name: str) -> Queue:
     """Look into a queue (its name, URL or ARN). Raises `NoSuchThing`."""
     name = name.rpartition(":" if name.startswith("arn:") else "/")[2]
 
-    def standing(tx: Tx) -> list[Message]:
-        return [
-            _message(sent, visible, received, content, tx.now)
-            for sent, visible, received, content in tx.all(STANDING, (config.account, config.region, name))
-        ]
+    def standing(tx: Tx) -> tuple[list[Message], int]:
+        which = (config.account, config.region, name)
+        rows = tx.all(STANDING, which)
+        messages = [_message(sent, visible, received, content, tx.now) for sent, visible, received, content in rows]
+        return messages, tx.all(EXPIRED, which)[0][0]
 
     try:
         url = (await life.call("sqs", "GetQueueUrl", {"QueueName": name}))["QueueUrl"]
@@ -98,7 +112,7 @@ async def queue(life: Life, config: Config, name: str) -> Queue:
         there = _names(str(one).rpartition("/")[2] for one in urls)
         raise NoSuchThing(f"no queue {name!r} in {config.region}; there is {there}") from None
     arn = build_arn("sqs", config.region, config.account, name)
-    return Queue(name, url, arn, await life.look(standing))
+    return Queue(name, url, arn, *await life.look(standing))
 
 
 def _message(sent: int, visible: int, received: int, packed: bytes, now: int) -> Message:
@@ -164,6 +178,24 @@ async def handovers(life: Life, by: dict[str, str]) -> list[dict[str, Any]]:
         if "NextToken" not in page:
             return found
         given["NextToken"] = page["NextToken"]
+
+
+async def lost(life: Life, limit: int) -> list[str]:
+    """Tell what was dropped or dead-lettered of what schedules, rules and pipes passed on, and what queues let expire."""
+
+    def found(tx: Tx) -> tuple[list[Any], list[Any]]:
+        return tx.all(LOST, (limit,)), tx.all(ALL_EXPIRED)
+
+    handed, expired = await life.look(found)
+    told = [
+        f"{to_datetime(at).isoformat()} {_short(source)} ({what}) to {_short(target)}: {outcome}"
+        for at, source, what, target, outcome in reversed(handed)
+    ]
+    return told + [f"queue {name}: {count} messages expired (MessageRetentionPeriod)" for name, count in expired]
+
+
+def _short(arn: str) -> str:
+    return arn.split(":", 5)[-1]
 
 
 def _recorder(bus: str) -> str:

@@ -3,6 +3,7 @@
 Looking changes nothing: no message is received, no time passes. A look is of the moment it was made.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,11 +19,29 @@ STANDING = (
     "JOIN queues q ON q.shelf = m.shelf LEFT JOIN message_bodies b ON b.id = m.body_id "
     "WHERE q.account = ? AND q.region = ? AND q.name = ? ORDER BY m.sent_at, m.seq"
 )
+# What a queue has thrown away because nobody took it in time.
+EXPIRED = (
+    "SELECT COALESCE(SUM(c.expired), 0) FROM queues q JOIN shelf_counts c ON c.shelf = q.shelf "
+    "WHERE q.account = ? AND q.region = ? AND q.name = ?"
+)
+# The queues that have thrown something away, and how much.
+ALL_EXPIRED = (
+    "SELECT q.name, SUM(c.expired) FROM queues q JOIN shelf_counts c ON c.shelf = q.shelf "
+    "GROUP BY q.name HAVING SUM(c.expired) > 0 ORDER BY q.name"
+)
+# The last that came to nothing of what was passed on, latest first.
+LOST = (
+    "SELECT at, source, source_id, target, outcome FROM handovers "
+    "WHERE outcome LIKE 'DROPPED%' OR outcome LIKE 'DEAD_LETTERED%' ORDER BY id DESC LIMIT ?"
+)
 # All tasks that are still shown, in the order in which they were asked for.
 TASKS = "SELECT cluster, name FROM tasks ORDER BY id"
 TOLD = 40
 """Lines of a history that a failed assertion prints at most."""
-WIDTH = 160
+WIDTH, END = 160, 50
+"""Characters of a text, and of those how many from its end."""
+EXIT_CODE, STOPPED_REASON = re.compile(r'"ExitCode":\s*(\d+)'), re.compile(r'"StoppedReason":\s*"([^"]*)"')
+"""In the description of a task that failed."""
 _MISSING = object()
 
 
@@ -95,14 +114,15 @@ class Execution:
 
     def _story(self, what: str) -> str:
         why = [f"  error: {self.error}"] if self.error else []
-        why += [f"  cause: {_cut(self.cause)}"] if self.cause else []
+        why += [f"  cause: {_cause(self.cause)}"] if self.cause else []
         head = f"execution {self.name} of {self.machine} {what}"
         return "\n".join([head, *why, f"  started {self.started:%Y-%m-%d %H:%M:%S} UTC, history:", self.story()])
 
 
 def _line(event: dict[str, Any], began: Instant) -> str:
     details = next((value for name, value in event.items() if name.endswith("EventDetails")), None) or {}
-    told = [str(details[key]) for key in ("name", "resource", "error", "cause") if details.get(key)]
+    told = [str(details[key]) for key in ("name", "resource", "error") if details.get(key)]
+    told += [_cause(details["cause"])] if details.get("cause") else []
     if not told and details.get("input"):
         told = [str(details["input"])]
     return f"  {event['id']:>4} {_after(event['timestamp'] - began):>12}  {event['type']:<24} {_cut(' | '.join(told))}"
@@ -113,9 +133,17 @@ def _after(ms: int) -> str:
     return f"+{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
 
 
+def _cause(text: str) -> str:
+    """A cause in a line. That of a task is all of its description, so what matters comes first: how it ended."""
+    ends = [f"exit code {code}" for code in EXIT_CODE.findall(text)]
+    why = STOPPED_REASON.findall(text)[:1] if ends else []
+    return _cut(": ".join([*ends[:1], *why, text]))
+
+
 def _cut(text: str | None) -> str:
+    """A text in a line, with its beginning and its end."""
     flat = " ".join((text or "").split())
-    return flat if len(flat) <= WIDTH else f"{flat[:WIDTH]}..."
+    return flat if len(flat) <= WIDTH else f"{flat[: WIDTH - END]} ... {flat[-END:]}"
 
 
 @dataclass(frozen=True)
@@ -138,12 +166,13 @@ class Message:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue and what stands in it, oldest first."""
+    """A queue and what stands in it, oldest first. `expired`: how many messages were older than it keeps them, and are gone."""
 
     name: str
     url: str
     arn: str
     messages: Sequence[Message]
+    expired: int = 0
 
     @property
     def bodies(self) -> list[Any]:

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from tasuki.testing.kit import Kit
 
-SETTINGS = ("start", "seed", "real_tasks", "region", "account", "quotas", "memory_mib", "patience_s")
+SETTINGS = ("start", "seed", "real_tasks", "root", "region", "account", "quotas", "memory_mib", "patience_s")
 MARKER = f"tasuki({', '.join(SETTINGS)}): how the house of this test is made (tasuki.testing.Kit)"
 PORT = pytest.StashKey[int]()
 """Houses of a run come one after the other on one port where that is free: so clients that a module made once go on working."""
@@ -24,12 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def house_factory() -> Iterator[Callable[..., "Kit"]]:
+def house_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Kit"]]:
     """Make houses with settings of the test's own; they are closed when it ends. The environment leads to none of them."""
     from tasuki.testing.kit import Kit
 
     with ExitStack() as houses:
-        yield lambda **settings: houses.enter_context(Kit(**settings))
+        yield lambda **settings: houses.enter_context(Kit(**{"root": request.path.parent, **settings}))
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def house(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     from tasuki.testing import clients
 
     session = clients.fresh_session()
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {"root": request.path.parent}
     for mark in reversed(list(request.node.iter_markers("tasuki"))):
         if mark.args or not mark.kwargs.keys() <= set(SETTINGS):
             strange = [*map(repr, mark.args), *(name for name in mark.kwargs if name not in SETTINGS)]

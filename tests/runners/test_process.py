@@ -38,9 +38,14 @@ def test_a_command_that_is_not_there_is_127_and_one_that_cannot_run_126(bench: B
     assert bench.only(missing).exit_code == 127
     assert bench.only(forbidden).exit_code == 126
     assert "no-such-command: command not found" in bench.log(missing)
-    assert (
-        bench.only(missing).reason
-        == "CannotStartContainerError: exec no-such-command: executable file not found in PATH"
+    path = bench.container("no-such-command").environment["PATH"]
+    assert bench.only(missing).reason == (
+        f"CannotStartContainerError: exec no-such-command: executable file not found in PATH, which is {path}; "
+        "give the image a venv, or name the program by its absolute path"
+    )
+    by_path = bench.start(bench.container("./no-such-file"))
+    assert str(bench.only(by_path).reason).startswith(
+        "CannotStartContainerError: exec ./no-such-file: no such file in /"
     )
     assert str(bench.only(forbidden).reason).startswith("CannotStartContainerError: exec ")
 
