@@ -54,7 +54,7 @@ log = logging.getLogger("tasuki.testing")
 AT_ONCE = ("ReceiveMessage", "GetActivityTask")
 """Long polls that are answered at once when there is nothing: their wait would end only when the clock is moved."""
 LOOK_S = 0.1
-MOST_ROUNDS = 20_000
+MOST_ROUNDS = 10_000
 """At one instant: some ten thousands of executions take fewer, and a loop without end is told before boto3 gives up waiting."""
 OWNER = "UPDATE house SET value = ? WHERE name = 'page_secret'"
 
@@ -325,7 +325,8 @@ class Life:
             log.critical("%s", bad)
             return
         duties = self._duties
-        while duties.busy and not self._serving.done():
+        rounds = duties.rounds
+        while duties.busy and not self._serving.done() and duties.rounds - rounds <= MOST_ROUNDS:
             duties.rested.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
