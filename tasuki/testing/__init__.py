@@ -10,6 +10,7 @@ Everything is loaded when it is first asked for: pytest loads the plugin beside 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tasuki.runtime.conductor import Restless
     from tasuki.testing.acting import Part, Run, ScriptMissing
     from tasuki.testing.clock import ManualClock
     from tasuki.testing.house import House
@@ -17,7 +18,19 @@ if TYPE_CHECKING:
     from tasuki.testing.scripted import Script
     from tasuki.testing.simulation import Outcome, Plan, simulate
 
-__all__ = ["House", "Kit", "ManualClock", "Outcome", "Part", "Plan", "Run", "Script", "ScriptMissing", "simulate"]
+__all__ = [
+    "House",
+    "Kit",
+    "ManualClock",
+    "Outcome",
+    "Part",
+    "Plan",
+    "Restless",
+    "Run",
+    "Script",
+    "ScriptMissing",
+    "simulate",
+]
 
 _HOMES = {
     "House": "house",
@@ -26,6 +39,7 @@ _HOMES = {
     "Outcome": "simulation",
     "Part": "acting",
     "Plan": "simulation",
+    "Restless": "life",
     "Run": "acting",
     "Script": "scripted",
     "ScriptMissing": "acting",

@@ -8,8 +8,7 @@ from typing import Self
 import boto3
 import pytest
 
-from tasuki.runtime.conductor import Restless
-from tasuki.testing import Kit, life
+from tasuki.testing import Kit, Restless, life
 
 ROLE = "arn:aws:iam::000000000000:role/any"
 
