@@ -17,18 +17,20 @@ def ls(reach: Reach, source: str | None, target: str | None, *, as_json: bool) -
     if as_json:
         screen.show_json(found)
         return
-    screen.show_table([_row(one) for one in found], COLUMNS, empty="nothing is on its way")
+    screen.show_table([shown(one) for one in found], COLUMNS, empty="nothing is on its way")
 
 
-def _row(one: dict[str, Any]) -> dict[str, Any]:
+def shown(one: dict[str, Any]) -> dict[str, Any]:
+    """Answer the line of a delivery."""
     why = f"{one['Error']}: {one.get('Message', '')}" if one.get("Error") else ""
+    turn = one.get("TurnAt")
     return {
         "from": target_of(one["SourceArn"]),
         "what": one.get("SourceId"),
         "to": target_of(one["TargetArn"]),
         "state": one["State"],
         "tries": f"{one['Attempts']} of {one['MaxAttempts']}",
-        "next_try": one.get("NextTryAt"),
+        "next_try": f"waits for its turn at {turn} (rate)" if turn else one.get("NextTryAt"),
         "given_up": one.get("GivenUpAt"),
         "error": short(why),
     }

@@ -13,7 +13,7 @@ post               deliveries: tries a delivery, again and again, until it is ta
 bury               queues: puts a dead letter into one
 senders            schedules, buses: what a posted delivery says at each try, and in a dead-letter queue
 publish, wants     buses: the house's own events
-withdraw           buses: a call to an API destination that waits for its turn, and nobody for it
+withdraw, turn     buses: a call to an API destination that waits for its turn: nobody waits for it; when that comes
 objects            nobody yet: what Map Runs read from and write to
 credentials        tasks: the key of a running task
 operations         all rooms with an API: what `aws-sdk:` integrations call
@@ -354,6 +354,8 @@ class Switchboard:
     """Whether any rule of the default bus may match an event of this source: whoever makes an event asks first. Cheap."""
     withdraw: Callable[[Tx, str], None] = lambda _tx, _call: None
     """Nobody waits any more for this call to an API destination (what `deliver` answered): it is not made, unless it is being made."""
+    turn: Callable[[Tx, str, Caller], Instant | None] = lambda _tx, _arn, _caller: None
+    """When the turn of a call to an API destination (its ARN, and who asked) comes that waits for it; None if it doesn't. Only reads."""
     publish: Callable[[Tx, Sequence[Happening]], None] = lambda _tx, _happenings: None
     """Put events on their buses, in this unit."""
 

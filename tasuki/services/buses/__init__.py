@@ -20,7 +20,7 @@ destinations, calls  statements)
 
 from tasuki.services.buses import polls
 from tasuki.services.buses.api import operations
-from tasuki.services.buses.destinations import DestinationTarget, withdraw
+from tasuki.services.buses.destinations import DestinationTarget, turn, withdraw
 from tasuki.services.buses.model import NAME
 from tasuki.services.buses.plugs import BusTarget, PutEvents, RuleSender
 from tasuki.services.buses.putting import publish, wants
@@ -36,7 +36,8 @@ def room(config: Config, switchboard: Switchboard) -> Room:
     switchboard.targets["events"] = BusTarget(DestinationTarget())
     switchboard.senders[NAME] = RuleSender()
     switchboard.integrations["events:putEvents"] = PutEvents()
-    switchboard.wants, switchboard.publish, switchboard.withdraw = wants, publish, withdraw
+    switchboard.wants, switchboard.publish = wants, publish
+    switchboard.withdraw, switchboard.turn = withdraw, turn
     return Room(
         name=NAME,
         service="events",

@@ -49,6 +49,9 @@ WITHDRAW = "DELETE FROM http_calls WHERE key = ? AND lease_until <= ?"
 HELD = "SELECT watcher FROM http_calls WHERE id = ? AND holder = ?"
 """Who is told, if the call is still its holder's."""
 
+TURN = "SELECT due FROM http_calls WHERE key = ? AND paced = 1 AND due > ?"
+"""When the turn of a call comes that its destination's rate holds back."""
+
 LET_GO = "UPDATE http_calls SET lease_until = 0 WHERE holder = ?"
 """Give back what a node that ends had in hand."""
 

@@ -143,7 +143,7 @@ class DestinationTarget:
             raise Inactive(_why_inactive(found))
         for bad in call_problems(found.endpoint, parameters):
             raise bad
-        key = _key(found, caller) if caller.idempotency else tx.chance.hex(32)
+        key = _key(found.arn, caller) if caller.idempotency else tx.chance.hex(32)
         tx.run(sql.ADD, (key, found.id, payload, dumps(dict(parameters)), caller.watcher, caller.trace, tx.now))
         tx.ring("courier")
         return key
@@ -154,9 +154,15 @@ def withdraw(tx: Tx, key: str) -> None:
     tx.run(sql.WITHDRAW, (key, tx.real_now))
 
 
-def _key(destination: Destination, caller: Caller) -> str:
+def turn(tx: Tx, arn: str, caller: Caller) -> Instant | None:
+    """Answer when the turn of a call comes that waits for it under its destination's rate; None if it doesn't (reads only)."""
+    row = tx.one(sql.TURN, (_key(arn, caller), tx.now))
+    return row[0] if row is not None else None
+
+
+def _key(arn: str, caller: Caller) -> str:
     """Name a call by what asks for it: the same attempt, asked again, is the same call."""
-    words = dumps([destination.arn, caller.idempotency, caller.watcher])
+    words = dumps([arn, caller.idempotency, caller.watcher])
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -29,5 +29,7 @@ def room(config: Config, switchboard: Switchboard) -> Room:  # noqa: ARG001
     trying = Trying(switchboard)
     switchboard.post = trying.post
     switchboard.watchers[NAME] = trying
-    switchboard.house["ListDeliveries"] = Operation("read", list_deliveries)
+    switchboard.house["ListDeliveries"] = Operation(
+        "read", lambda tx, request: list_deliveries(tx, request, switchboard)
+    )
     return Room(name=NAME, on_timer=trying.fire, lock_owner=hold_owner)

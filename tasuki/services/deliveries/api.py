@@ -3,7 +3,7 @@
 Input: `SourceArn`, `TargetArn` (only those of one schedule or rule, or to one target), `MaxResults` (1 to 1,000, default 100),
 `NextToken`. Output: `Deliveries`, oldest first, each with `Id`, `SourceArn`, `SourceId`, `TargetArn`, `Trace`, `State`
 (`WAITING` for its next try, or `CALLING`: the target was asked and has not answered), `Since` (from when its age counts),
-`NextTryAt`, `GivenUpAt` (when it is too old), `Attempts`, `MaxAttempts`, `Error` and `Message` (the last refusal),
+`NextTryAt`, `TurnAt` (`CALLING`, and the call's turn under its API destination's rate comes then), `GivenUpAt` (when it is too old), `Attempts`, `MaxAttempts`, `Error` and `Message` (the last refusal),
 `DeadLetterArn`; empty members are left out. And `NextToken` if there is more. Instants in ISO 8601.
 """
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from tasuki.services.deliveries import queries
 from tasuki.services.deliveries.errors import ValidationException
-from tasuki.services.deliveries.model import described, kept_of
+from tasuki.services.deliveries.model import CALLING, Kept, caller_of, described, kept_of, watcher_of
+from tasuki.services.switchboard import Switchboard
 from tasuki.store.pages import page_tokens
 from tasuki.store.store import Tx
 from tasuki.values.documents import dumps
@@ -22,7 +23,7 @@ PAGE_SIZE, MAX_PAGE_SIZE = 100, 1_000
 _MEMBERS = frozenset({"SourceArn", "TargetArn", "MaxResults", "NextToken"})
 
 
-def list_deliveries(tx: Tx, request: Request) -> dict[str, Any]:
+def list_deliveries(tx: Tx, request: Request, switchboard: Switchboard) -> dict[str, Any]:
     """List deliveries. Raises `ValidationException`."""
     given = request.input
     unknown = sorted(set(given) - _MEMBERS)
@@ -44,7 +45,15 @@ def list_deliveries(tx: Tx, request: Request) -> dict[str, Any]:
             raise ValidationException("NextToken is not one that this listing answered.") from None
     asked = (request.account, request.region, after, source, source, target, target, limit + 1)
     rows = tx.all(queries.PAGE, asked)
-    answer: dict[str, Any] = {"Deliveries": [described(kept_of(row)) for row in rows[:limit]]}
+    answer: dict[str, Any] = {"Deliveries": [_shown(tx, kept_of(row), switchboard) for row in rows[:limit]]}
     if len(rows) > limit:
         answer["NextToken"] = tokens.seal(query, rows[limit - 1][0])
     return answer
+
+
+def _shown(tx: Tx, kept: Kept, switchboard: Switchboard) -> dict[str, Any]:
+    turn = None
+    if kept.state == CALLING:
+        caller = caller_of(kept.delivery, kept.try_id, watcher_of(kept.id, kept.attempt))
+        turn = switchboard.turn(tx, kept.delivery.target, caller)
+    return described(kept, turn)

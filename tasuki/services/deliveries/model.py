@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NamedTuple
 
-from tasuki.services.switchboard import Delivery, Refusal
+from tasuki.services.switchboard import Caller, Delivery, Refusal
 from tasuki.store.store import Row
 from tasuki.values.documents import dumpb, loads
 from tasuki.values.instant import MINUTE, SECOND, Instant, to_iso
@@ -57,6 +57,23 @@ def too_old(delivery: Delivery, now: Instant) -> Refusal:
     )
 
 
+def caller_of(delivery: Delivery, try_id: str, watcher: str | None = None) -> Caller:
+    """Answer as whom a try calls its target."""
+    return Caller(
+        account=delivery.account,
+        region=delivery.region,
+        idempotency=f"{delivery.source}#{try_id}",
+        trace=delivery.trace,
+        origin=delivery.source,
+        watcher=watcher,
+    )
+
+
+def watcher_of(number: int, attempt: int) -> str:
+    """Answer who hears of the end of a try that is waited for."""
+    return f"{NAME}:{number}:{attempt}"
+
+
 def row_of(delivery: Delivery) -> Row:
     """Answer what never changes of a row."""
     rest = {
@@ -108,8 +125,8 @@ def shortened(code: str, message: str) -> Refusal:
     return Refusal(*(text if len(text) <= LONGEST_WORDS else text[: LONGEST_WORDS - 1] + "…" for text in texts))
 
 
-def described(kept: Kept) -> dict[str, Any]:
-    """Answer a delivery as ListDeliveries shows it."""
+def described(kept: Kept, turn: Instant | None) -> dict[str, Any]:
+    """Answer a delivery as ListDeliveries shows it. `turn`: when the target lets it through that it waits for."""
     delivery, refusal = kept.delivery, kept.refusal
     shown = {
         "Id": str(kept.id),
@@ -120,6 +137,7 @@ def described(kept: Kept) -> dict[str, Any]:
         "State": kept.state.upper(),
         "Since": to_iso(delivery.since),
         "NextTryAt": to_iso(kept.next_at) if kept.next_at is not None else "",
+        "TurnAt": to_iso(turn) if turn is not None else "",
         "GivenUpAt": to_iso(delivery.since + delivery.max_age_ms),
         "Attempts": kept.attempt,
         "MaxAttempts": delivery.max_retries + 1,

@@ -18,7 +18,7 @@ at once. Then it fails on its own timer, which is put off alone and logged, unti
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tasuki.services.deliveries import queries
 from tasuki.services.deliveries.errors import Fault, NoSuchService
@@ -28,17 +28,19 @@ from tasuki.services.deliveries.model import (
     WAITING,
     Exhausted,
     Kept,
+    caller_of,
     is_too_old,
     kept_of,
     pause_ms,
     row_of,
     shortened,
     too_old,
+    watcher_of,
     why_over,
 )
 from tasuki.services.holding import held
 from tasuki.services.sdk import call_universal, is_universal
-from tasuki.services.switchboard import Caller, Delivery, Ending, Handover, Refusal, Switchboard, Target
+from tasuki.services.switchboard import Delivery, Ending, Handover, Refusal, Switchboard, Target
 from tasuki.store.store import Tx
 from tasuki.store.timers import set_timer
 from tasuki.values.arns import parse_arn
@@ -143,20 +145,14 @@ class Trying:
         delivery = tried.delivery
         tried.text = delivery.payload
         tried.text = self._switchboard.senders[delivery.sender].payload(tx, delivery, tried.attempt, tried.id)
-        caller = Caller(
-            account=delivery.account,
-            region=delivery.region,
-            idempotency=f"{delivery.source}#{tried.id}",
-            trace=delivery.trace,
-            origin=delivery.source,
-        )
+        caller = caller_of(delivery, tried.id)
         if is_universal(delivery.target):
             return call_universal(self._switchboard, tx, delivery.target, tried.text, caller)
         service, target = self._target(delivery.target)
         if service in STARTED or not target.waits(tx, delivery.target):
             return target.deliver(tx, delivery.target, tried.text, None, caller, parameters=delivery.parameters)
         number = self._calling(tx, tried)
-        caller = replace(caller, watcher=f"{NAME}:{number}:{tried.attempt}")
+        caller = caller_of(delivery, tried.id, watcher_of(number, tried.attempt))
         target.deliver(tx, delivery.target, tried.text, None, caller, parameters=delivery.parameters)
         return None
 

@@ -12,7 +12,8 @@ from tasuki.runtime.courier import Courier
 from tasuki.services import buses, deliveries, handovers, machines, pipes, queues
 from tasuki.testing import House
 from tasuki.values.config import Config
-from tasuki.values.instant import Instant
+from tasuki.values.instant import Instant, to_iso
+from tasuki.values.operations import Principal, Request
 from tests.services.buses.destinations_stage import BASIC, LOOPBACK, Server
 
 ROLE = "arn:aws:iam::000000000000:role/any"
@@ -70,6 +71,14 @@ class Chain:
         entry = {"Source": "shop", "DetailType": "order", "Detail": json.dumps(detail)}
         assert self.house.call("events", "PutEvents", Entries=[entry])["FailedEntryCount"] == 0
         self.house.drain()
+
+    def listed(self) -> list[dict[str, Any]]:
+        place = (self.house.config.account, self.house.config.region)
+        request = Request("tasuki", "ListDeliveries", {}, "r", Principal("test"), *place, "http://127.0.0.1:4566")
+        operation = self.house.switchboard.house["ListDeliveries"]
+        answer = self.house.look(lambda tx: operation.run(tx, request))
+        assert isinstance(answer, dict)
+        return list(answer["Deliveries"])
 
     def received(self, queue: str) -> list[dict[str, Any]]:
         given = {"QueueUrl": self.urls[queue], "MaxNumberOfMessages": 10, "MessageAttributeNames": ["All"]}
@@ -132,6 +141,24 @@ def test_a_server_that_is_down_is_tried_again_and_not_before_it_says(chain: Chai
     assert len({request.headers["Idempotency-Key"] for request, _ in chain.server.heard}) == 3  # each try is a call
     chain.house.advance(hours=24)
     assert (len(chain.server.heard), chain.received("dead")) == (3, [])
+
+
+def test_a_call_that_its_destinations_rate_holds_back_says_when_its_turn_comes(chain: Chain) -> None:
+    chain.rule(chain.destination(InvocationRateLimitPerSecond=1))
+    chain.event(id=1)
+    chain.event(id=2)
+    chain.event(id=3)
+    assert len(chain.server.heard) == 1
+    now = chain.house.clock.now()
+    told = chain.listed()
+    assert [(one["State"], one["TurnAt"]) for one in told] == [
+        ("CALLING", to_iso(now + 1_000)),
+        ("CALLING", to_iso(now + 2_000)),
+    ]
+    chain.house.advance(ms=1_000)
+    assert len(chain.server.heard) == 2, "house time decides"
+    [last] = chain.listed()
+    assert last["TurnAt"] == to_iso(now + 2_000)
 
 
 def test_a_connection_that_was_deauthorized_is_said_in_the_dead_letter(chain: Chain) -> None:
