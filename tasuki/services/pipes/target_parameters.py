@@ -17,7 +17,9 @@ from typing import Any, TypeAlias
 from tasuki.rules.paths import MISSING, compile_path
 from tasuki.services.pipes.errors import UnresolvedParameter, invalid_field
 from tasuki.values import documents
+from tasuki.values.errors import MalformedDocument
 from tasuki.values.instant import from_datetime
+from tasuki.values.service_checks import EARLIEST_S, LATEST_S
 
 Resolver: TypeAlias = Callable[[Any], dict[str, Any]]
 """Takes an event, answers the target's parameters. Raises `UnresolvedParameter`."""
@@ -103,7 +105,10 @@ def _compile_path(path: str, where: str) -> _Place:
         value = find(event)
         if value is MISSING or value is None:
             raise UnresolvedParameter(f"{where}: {path} leads nowhere in this event")
-        return value if isinstance(value, str) else documents.dumps(value)
+        try:
+            return value if isinstance(value, str) else documents.dumps(value)
+        except MalformedDocument as bad:  # nested so deep that it could just be read
+            raise UnresolvedParameter(f"{where}: {path} can't be written as JSON: {bad}") from None
 
     return place
 
@@ -130,9 +135,9 @@ def _bus(given: dict[str, Any], where: str) -> dict[str, Any]:
             moment = datetime.fromisoformat(told["Time"])
         except ValueError:
             moment = None
-        if moment is None or moment.tzinfo is None:
+        if moment is None or moment.tzinfo is None or not EARLIEST_S <= moment.timestamp() < LATEST_S:
             raise UnresolvedParameter(
-                f"{where}.Time: {told['Time']} is no RFC 3339 time with a zone, like 2026-01-31T06:00:00Z"
+                f"{where}.Time: {told['Time']} is no RFC 3339 time with a zone, like 2026-01-31T06:00:00Z, in the years 1 to 9999"
             )
         told["Time"] = from_datetime(moment)
     return told

@@ -1,5 +1,6 @@
 """Parameters of targets, in the words of the targets' own APIs, with what paths find in an event."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -47,6 +48,16 @@ def test_a_path_that_leads_nowhere_fails_the_event_by_name(path: str) -> None:
     with pytest.raises(UnresolvedParameter) as failed:
         resolved("sqs", {"MessageGroupId": path})
     assert failed.value.message == f"TargetParameters.X.MessageGroupId: {path} leads nowhere in this event"
+
+
+def test_what_is_nested_too_deep_to_be_written_fails_the_event_by_name() -> None:
+    deep: Any = []
+    for _ in range(sys.getrecursionlimit()):
+        deep = [deep]
+    with pytest.raises(
+        UnresolvedParameter, match=r"^TargetParameters\.X\.DetailType: \$\.deep can't be written as JSON"
+    ):
+        resolved("event-bus", {"DetailType": "$.deep"}, {"deep": deep})
 
 
 def test_what_is_no_path_is_refused_where_it_stands() -> None:
@@ -106,7 +117,9 @@ def test_an_event_s_time_is_an_instant() -> None:
     assert to_iso(told["Time"]) == "2026-01-31T04:00:00.000Z"
 
 
-@pytest.mark.parametrize("at", ["yesterday", "2026-01-31T06:00:00", "7"])
+@pytest.mark.parametrize(
+    "at", ["yesterday", "2026-01-31T06:00:00", "7", "0001-01-01T00:00:00+09:00", "9999-12-31T23:59:59-09:00"]
+)
 def test_a_time_that_is_none_fails_the_event(at: str) -> None:
     with pytest.raises(UnresolvedParameter, match="RFC 3339"):
         resolved("event-bus", {"Time": "$.body"}, {"body": at})

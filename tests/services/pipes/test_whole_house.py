@@ -35,6 +35,18 @@ def send(town: Kit, *bodies: Any) -> None:
     town.settle()
 
 
+def test_a_time_that_no_calendar_has_fails_its_message_and_holds_up_no_other(town: Kit) -> None:
+    town.record_events()
+    pipe(town, BUS, 10, TargetParameters={"EventBridgeEventBusParameters": {"Time": "$.body.at"}})
+    send(town, {"at": "0001-01-01T00:00:00+09:00"}, {"at": "2026-01-31T06:00:00Z"})
+    assert "no RFC 3339 time" in town.client("pipes").describe_pipe(Name="p")["StateReason"]
+    town.advance(seconds=1)  # a pipe waits after a failure
+    [one] = town.events()
+    assert one.time is not None
+    assert one.time.isoformat() == "2026-01-31T06:00:00+00:00"
+    assert town.queue("source").in_flight == 1
+
+
 def test_a_message_is_a_task_without_a_machine_between(town: Kit) -> None:
     town.image("job", seconds=5)
     container = {"name": "main", "image": "job", "memory": 64}
