@@ -142,7 +142,7 @@ def _ended(key: Key, play: dict[str, Any]) -> Report:
     """How it ended. What had not ended by itself was stopped with the task."""
     containers = tuple(
         ContainerReport(part["name"], 1, part["code"], part["reason"], ended=True)
-        if part["ends"] <= play["ends"] and not play["stopped"]
+        if part["ends"] <= play["ends"]
         else ContainerReport(part["name"], 1, TERMINATED, ended=True)
         for part in play["parts"]
     )
