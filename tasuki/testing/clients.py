@@ -24,7 +24,7 @@ class NoBoto3(ImportError):
     """boto3 is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("the house's clients are boto3's, which is not installed: pip install 'tasuki[testing]'")
+        super().__init__("the house's clients are boto3's, which is not installed: pip install boto3")
 
 
 def environment_of(url: str, key: str, secret: str, region: str) -> dict[str, str]:

@@ -72,6 +72,18 @@ def test_a_node_that_is_killed_at_night_changes_nothing(nightly: Kit) -> None:
     assert nightly.queue("results").depth == 2
 
 
+@pytest.mark.parametrize("after", range(1, 9))
+def test_a_node_that_dies_at_any_commit_loses_no_result(nightly: Kit, after: int) -> None:
+    nightly.crash(after=after)
+    nightly.advance_to("2026-10-10T03:00:00+09:00")
+    [night] = nightly.executions("nightly")
+    night.assert_succeeded()
+    assert (nightly.lives, len(nightly.runs("score"))) == (2, 1)
+    # The job sends for itself, so a result comes at least once: its key counts, not how many there are.
+    results = nightly.queue("results").bodies
+    assert {(one["tenant"], one["date"]) for one in results} == {("acme", "2026-10-10"), ("globex", "2026-10-10")}
+
+
 def test_a_day_can_be_run_again_two_days_later(nightly: Kit) -> None:
     nightly.image("score", exit_code=1)
     nightly.advance_to("2026-10-12T12:00:00+09:00")
@@ -108,3 +120,5 @@ def test_a_month_of_nights(nightly: Kit) -> None:
         f"2026-{month:02d}-{day:02d}" for month, days in ((10, range(10, 32)), (11, range(1, 9))) for day in days
     ]
     assert {night.status for night in nights} == {"SUCCEEDED"}
+    results = nightly.queue("results")  # nobody took any, and a queue keeps a message for four days
+    assert (results.depth, results.expired) == (0, 3)
