@@ -10,6 +10,7 @@ queue = typer.Typer(help="Look at queues and their messages.", no_args_is_help=T
 Queue = Annotated[str, typer.Argument(help="Name, URL or ARN.")]
 
 
+@queue.command("list", hidden=True)
 @queue.command("ls")
 def queue_ls(data: Data = None, as_json: Json = False) -> None:
     """List the queues and how full they are."""

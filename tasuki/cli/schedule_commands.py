@@ -1,4 +1,4 @@
-"""The commands of `tasuki schedule`, `rule` and `deliveries`, and their options. What they do stands in `schedules.py` and `deliveries.py`."""
+"""The commands of `tasuki schedule`, `rule` and `deliveries`, and their options. What they do stands in modules of these names."""
 
 from typing import Annotated
 
@@ -80,9 +80,22 @@ def rule_list(
     as_json: Json = False,
 ) -> None:
     """List the rules, with their targets."""
-    from tasuki.cli import reach, schedules
+    from tasuki.cli import reach, rules
 
-    schedules.rules(reach.find_node(data), bus, as_json=as_json)
+    rules.ls(reach.find_node(data), bus, as_json=as_json)
+
+
+@rule.command("past")
+def rule_past(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name, BUS/NAME or ARN.")],
+    count: Count = 10,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List what a rule handed over lately, each try that was refused, and what was dropped and why."""
+    from tasuki.cli import reach, rules
+
+    rules.past(reach.find_node(data), name, count, as_json=as_json)
 
 
 def deliveries(

@@ -1,5 +1,6 @@
-"""`schedule list`, `show`, `next` and `past`, and `rule list`: what is due when, and what became of it."""
+"""`schedule list`, `show`, `next` and `past`: what is due when, and what became of it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any
@@ -20,7 +21,6 @@ from tasuki.values.instant import Instant, to_datetime, to_iso
 COLUMNS = ("schedule", "state", "expression", "zone", "next", "to")
 TICK_COLUMNS = ("planned", "local", "fires")
 PAST_COLUMNS = ("planned", "handed_over", "late", "to", "arrived_as", "outcome")
-RULE_COLUMNS = ("rule", "bus", "state", "schedule", "pattern", "targets")
 SHOWN_PAST = 5
 PAGE = 1_000
 _DEFAULT = "default"
@@ -54,7 +54,7 @@ def show(reach: Reach, wanted: str, *, as_json: bool) -> None:
     arn = told["Arn"]
     coming = _ticks(reach, told, 1)
     on_its_way = _house(reach, "ListDeliveries", "Deliveries", SourceArn=arn)
-    fired = _past(reach, arn)[-SHOWN_PAST:]
+    fired = handed_over(reach, arn)[-SHOWN_PAST:]
     definition = {name: value for name, value in told.items() if name != "ResponseMetadata"}
     if as_json:
         screen.show_json(
@@ -76,7 +76,7 @@ def show(reach: Reach, wanted: str, *, as_json: bool) -> None:
         )
     if fired:
         screen.line("")
-        _show_past(fired)
+        show_past(fired)
 
 
 def coming(reach: Reach, wanted: str, count: int, *, as_json: bool) -> None:
@@ -122,38 +122,11 @@ def coming_of_expression(text: str, zone: str, count: int, after: str | None, *,
 
 def past(reach: Reach, wanted: str, count: int, *, as_json: bool) -> None:
     """List what a schedule handed over lately, with each try that was refused, oldest first."""
-    rows = _past(reach, find(reach, wanted)["Arn"])[-count:]
+    rows = handed_over(reach, find(reach, wanted)["Arn"])[-count:]
     if as_json:
         screen.show_json(rows)
     else:
-        _show_past(rows)
-
-
-def rules(reach: Reach, bus: str | None, *, as_json: bool) -> None:
-    """List the rules of a bus, or of all."""
-    rows = []
-    for name in [bus] if bus is not None else _buses(reach):
-        for rule in every(reach, "events", "list_rules", "Rules", EventBusName=name):
-            targets = every(
-                reach, "events", "list_targets_by_rule", "Targets", Rule=rule["Name"], EventBusName=rule["EventBusName"]
-            )
-            rows.append(
-                {
-                    "rule": rule["Name"],
-                    "bus": rule["EventBusName"],
-                    "state": rule["State"],
-                    "schedule": rule.get("ScheduleExpression"),
-                    "pattern": rule.get("EventPattern"),
-                    "targets": [target["Arn"] for target in targets],
-                }
-            )
-    if as_json:
-        screen.show_json(rows)
-        return
-    for row in rows:
-        row["pattern"] = short(row["pattern"])
-        row["targets"] = ", ".join(target_of(arn) for arn in row["targets"])
-    screen.show_table(rows, RULE_COLUMNS, empty="no rule yet; make one with PutRule")
+        show_past(rows)
 
 
 def find(reach: Reach, wanted: str) -> dict[str, Any]:
@@ -186,6 +159,36 @@ def target_of(arn: str) -> str:
 def list_deliveries(reach: Reach, **by: str) -> list[dict[str, Any]]:
     """Call ListDeliveries, the house's own operation; answer all pages."""
     return _house(reach, "ListDeliveries", "Deliveries", **by)
+
+
+def handed_over(reach: Reach, arn: str) -> list[dict[str, Any]]:
+    """Answer what a schedule or rule handed over, oldest first; `planned` is an event's id where a rule did it."""
+    return [
+        {
+            "planned": _planned(one),
+            "handed_over": one["At"],
+            "late": _late(one),
+            "to": one.get("TargetArn"),
+            "arrived_as": one.get("ExecutionArn"),
+            "outcome": one["Outcome"],
+        }
+        for one in _house(reach, "ListHandovers", "Handovers", SourceArn=arn)
+    ]
+
+
+def show_past(rows: list[dict[str, Any]], columns: Sequence[str] = PAST_COLUMNS) -> None:
+    """Print what was handed over."""
+    shown = [
+        {
+            **row,
+            "to": target_of(row["to"] or ""),
+            "late": f"{row['late']:.1f} s" if row.get("late") is not None else "",
+            "arrived_as": (row["arrived_as"] or "").rpartition(":")[2],
+            "outcome": short(row["outcome"]),
+        }
+        for row in rows
+    ]
+    screen.show_table(shown, columns, empty="nothing was handed over yet")
 
 
 def _shown_name(group: str, name: str) -> str:
@@ -234,34 +237,6 @@ def _local(moment: datetime, zone: str) -> str:
     return f"{there:%a %Y-%m-%d %H:%M:%S %z} {zone}"
 
 
-def _past(reach: Reach, arn: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "planned": _planned(one),
-            "handed_over": one["At"],
-            "late": _late(one),
-            "to": one.get("TargetArn"),
-            "arrived_as": one.get("ExecutionArn"),
-            "outcome": one["Outcome"],
-        }
-        for one in _house(reach, "ListHandovers", "Handovers", SourceArn=arn)
-    ]
-
-
-def _show_past(rows: list[dict[str, Any]]) -> None:
-    shown = [
-        {
-            **row,
-            "to": target_of(row["to"] or ""),
-            "late": f"{row['late']:.1f} s" if row["late"] is not None else "",
-            "arrived_as": (row["arrived_as"] or "").rpartition(":")[2],
-            "outcome": short(row["outcome"]),
-        }
-        for row in rows
-    ]
-    screen.show_table(shown, PAST_COLUMNS, empty="nothing was handed over yet")
-
-
 def _planned(one: dict[str, Any]) -> str:
     """Answer the planned time, under which a schedule's deliveries and hand-overs are known; of a rule's, the event's id."""
     text = str(one.get("SourceId") or one.get("MessageId") or "")
@@ -278,16 +253,6 @@ def _late(one: dict[str, Any]) -> float | None:
     except ValueError:
         return None
     return (datetime.fromisoformat(one["At"]) - planned).total_seconds()
-
-
-def _buses(reach: Reach) -> list[str]:
-    events, names, token = reach.client("events"), [], None
-    while True:
-        page = events.list_event_buses(**({"NextToken": token} if token else {}))
-        names += [str(one["Name"]) for one in page["EventBuses"]]
-        token = page.get("NextToken")
-        if not token:
-            return names
 
 
 def _flat(at: str, value: Any) -> list[tuple[str, Any]]:

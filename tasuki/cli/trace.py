@@ -1,40 +1,46 @@
-"""`trace`: what became of a message, or where an execution came from. One correlation id joins the whole way."""
+"""`trace`: what became of a message, an event or a tick, or where an execution came from. One correlation id joins the whole way."""
 
 import re
 from typing import Any
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Complaint
-from tasuki.cli.events import task_of
+from tasuki.cli.events import short, task_of
 from tasuki.cli.pages import describe_tasks, every, execution_arn
 from tasuki.cli.reach import Reach
 from tasuki.cli.tasks import row_of
 from tasuki.values import documents
 
 _MESSAGE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_HINT = "give a message's id, a correlation id (Root=1-...) or an execution"
+_HINT = "give a message's id, an event's, a correlation id (Root=1-...), an execution or a task's ARN"
+_LONGEST_REASON = 600
 _WAITING = (
     "it waits in its queue still (tasuki queue ls), or for a pipe that is stopped (tasuki pipes), or was never sent"
 )
 
 
 def trace(reach: Reach, wanted: str, *, as_json: bool) -> None:
-    """Show message, hand-over, execution and tasks that belong to a message id, a correlation id or an execution."""
+    """Show what was handed over, and what became of it: by a message's or event's id, a correlation id, an execution, a task."""
     if wanted.startswith(("Root=", "1-")):
         handovers = list_handovers(reach, Trace=wanted)
     else:
-        handovers = list_handovers(reach, MessageId=wanted) if _MESSAGE.fullmatch(wanted) else []
+        handovers = _of(reach, wanted) if _MESSAGE.fullmatch(wanted) else []
         if not handovers:
-            arn = _execution_arn(reach, wanted)
+            arn = wanted if _is_task(wanted) else _execution_arn(reach, wanted)
             handovers = list_handovers(reach, ExecutionArn=arn) or [{"ExecutionArn": arn}]
     if not handovers:
         raise Complaint(f"nothing was handed over under the correlation id {wanted}", hint=_HINT)
     for handover in handovers:
-        story = handover | _execution(reach, handover.get("ExecutionArn"))
+        story = handover | _became(reach, handover)
         if as_json:
             screen.show_json(story)
         else:
             _show(story)
+
+
+def _of(reach: Reach, identity: str) -> list[dict[str, Any]]:
+    """Answer what a message or event came of, and then what was handed over of it."""
+    return [*list_handovers(reach, ExecutionArn=identity), *list_handovers(reach, MessageId=identity)]
 
 
 def _execution_arn(reach: Reach, wanted: str) -> str:
@@ -80,11 +86,39 @@ def call_house(reach: Reach, operation: str, request: dict[str, Any], *, answer_
     return answer
 
 
-def _execution(reach: Reach, arn: str | None) -> dict[str, Any]:
-    """Describe an execution and the tasks it ran."""
-    if not arn:
+def _became(reach: Reach, handover: dict[str, Any]) -> dict[str, Any]:
+    """Answer what a hand-over became at its target: `Kind`, and of an execution and of tasks how they are."""
+    identity, target = handover.get("ExecutionArn") or "", handover.get("TargetArn") or ""
+    if handover.get("Outcome", "").startswith("DEAD_LETTERED"):
+        return {"Kind": "dead letter"}
+    if ":states:" in identity:
+        if ":express:" in identity:
+            return {"Kind": "express execution"}
+        return {"Kind": "execution", **_execution(reach, identity, must_be=not target)}
+    if _is_task(identity):
+        tasks = describe_tasks(reach, identity.split(","))
+        return {"Kind": "task", "Tasks": [row_of(reach, task) for task in tasks]}
+    kind = "call"
+    if target.startswith("arn:aws:sqs:"):
+        kind = "message"
+    elif ":event-bus/" in target:
+        kind = "event"
+    return {"Kind": kind} if identity or handover.get("Outcome") in {"DELIVERED", "DUPLICATE"} else {}
+
+
+def _is_task(arn: str) -> bool:
+    return arn.startswith("arn:aws:ecs:") and ":task/" in arn
+
+
+def _execution(reach: Reach, arn: str, *, must_be: bool) -> dict[str, Any]:
+    """Describe an execution and the tasks it ran; nothing of one that is forgotten, unless it `must_be` there."""
+    states = reach.client("stepfunctions")
+    try:
+        told = states.describe_execution(executionArn=arn)
+    except states.exceptions.ExecutionDoesNotExist:
+        if must_be:
+            raise
         return {}
-    told = reach.client("stepfunctions").describe_execution(executionArn=arn)
     events = every(reach, "stepfunctions", "get_execution_history", "events", executionArn=arn)
     tasks = [task for event in events if (task := task_of(event))]
     return {
@@ -98,15 +132,57 @@ def _execution(reach: Reach, arn: str | None) -> dict[str, Any]:
 
 def _show(story: dict[str, Any]) -> None:
     if "MessageId" in story:
-        screen.line(f"message    {story['MessageId']} in {story['SourceArn'].rpartition(':')[2]}")
-        screen.line(f"handover   {story['Outcome']} {story['At']} by {story.get('PipeArn', '').rpartition('/')[2]}")
-    if "Status" in story:
-        ended = f" to {screen.text_of(story['StopDate'])}" if story["StopDate"] else ""
-        screen.line(f"execution  {story['ExecutionArn']}")
-        screen.line(f"           {story['Status']} {screen.text_of(story['StartDate'])}{ended}")
-        for task in story["Tasks"]:
-            end = "" if task["exit"] is None else f" exit {task['exit']}"
-            where = f" on node {task['node']}" if task["node"] else ""
-            screen.line(f"task       {task['task']} {task['definition']} {task['status']}{end}{where}")
+        what, where, by = _source(story)
+        screen.line(f"{what:<10} {story['MessageId']} {where}")
+        outcome, colon, why = story["Outcome"].partition(": ")
+        screen.line(f"handover   {outcome} {story['At']} by {by}")
+        if colon:
+            screen.line(f"           {short(why, _LONGEST_REASON)}")
+    kind, identity, to = story.get("Kind"), story.get("ExecutionArn", ""), _last_of(story.get("TargetArn", ""))
+    if kind in {"execution", "express execution"}:
+        screen.line(f"execution  {identity}")
+        ended = f" to {screen.text_of(story['StopDate'])}" if story.get("StopDate") else ""
+        if "Status" in story:
+            screen.line(f"           {story['Status']} {screen.text_of(story['StartDate'])}{ended}")
+        else:
+            screen.line(f"           {'Express: it keeps no history' if kind != 'execution' else 'it is forgotten'}")
+    elif kind == "message":
+        screen.line(f"message    {identity} in {to}")
+    elif kind == "dead letter":
+        screen.line(f"letter     {identity} in the dead-letter queue; it was for {to}")
+    elif kind == "event":
+        screen.line(f"event      {identity} on {to.removeprefix('event-bus ')}")
+    elif kind == "call":
+        screen.line(f"call       {to}{' answered ' + identity if identity else ''}")
+    elif kind == "task":
+        for one in () if story["Tasks"] else identity.split(","):
+            screen.line(f"task       {one.rpartition('/')[2]}, which is forgotten")
+    elif to:
+        screen.line(f"target     {to}")
+    for task in story.get("Tasks", ()):
+        end = "" if task["exit"] is None else f" exit {task['exit']}"
+        where = f" on node {task['node']}" if task["node"] else ""
+        screen.line(f"task       {task['task']} {task['definition']} {task['status']}{end}{where}")
     if story.get("Trace"):
         screen.line(f"trace      {story['Trace']}")
+
+
+def _source(story: dict[str, Any]) -> tuple[str, str, str]:
+    """Say what was handed over: what it is, where it stood, and who did it."""
+    source = story["SourceArn"]
+    if "PipeArn" in story:
+        return "message", f"in {_last_of(source)}", f"pipe {story['PipeArn'].rpartition('/')[2]}"
+    if source.startswith("arn:aws:scheduler:"):
+        name = source.rpartition(":schedule/")[2].removeprefix("default/")
+        return "tick", f"of {name}", f"schedule {name}"
+    bus, _, name = source.rpartition(":rule/")[2].rpartition("/")
+    return "event", f"on {bus or 'default'}", f"rule {name}"
+
+
+def _last_of(arn: str) -> str:
+    """Answer what people call what an ARN names."""
+    if ":aws-sdk:" in arn:
+        return arn[arn.index(":aws-sdk:") + 1 :]
+    name = arn.split(":", 5)[-1]
+    kind, slash, rest = name.partition("/")
+    return f"{kind} {rest}" if slash else name.rpartition(":")[2]
