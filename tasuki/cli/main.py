@@ -240,6 +240,14 @@ def lint(
     raise typer.Exit(linting.check(files, pipe_target=pipe_target, as_json=as_json))
 
 
+def _legend(wanted: bool) -> None:
+    if wanted:
+        from tasuki.cli import simulate_table
+
+        simulate_table.show_legend()
+        raise typer.Exit
+
+
 @app.command()
 def simulate(
     *,
@@ -248,14 +256,21 @@ def simulate(
     days: Annotated[float | None, typer.Option(help="How many days are played. Default: the file's.")] = None,
     strategy: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this one, or these: always_on, backlog, task_per_job."),
+        typer.Option(metavar="NAME", help="Only these: always_on, backlog, backlog_protected, task_per_job."),
     ] = None,
     no_sweep: Annotated[bool, typer.Option("--no-sweep", help="Leave out the table of other loads.")] = False,
+    legend: Annotated[
+        bool,
+        typer.Option(
+            "--legend", callback=_legend, is_eager=True, help="Only say what the report's lines and columns are."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Play a load through the house, for workers and for a task per job: waits, failures, cost. Needs no node."""
     from tasuki.cli import simulate as simulation
 
+    del legend
     options = simulation.Options(seed, days, tuple(strategy or ()), sweep=not no_sweep, as_json=as_json)
     raise typer.Exit(simulation.simulate(file, options))
 

@@ -1,20 +1,21 @@
 """`simulate`: what a way to run jobs comes to, played under the manual clock; the table, the plot, and what to make of them."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
+from tasuki.cli.simulate_table import about_sweep, duration, money, names, ratio, show_figures, show_sweep
 from tasuki.values.errors import ConfigError
 
 if TYPE_CHECKING:
     from tasuki.testing.loads import Figures, Plan, Point, Smaller, Strategy
 
 PLOT_WIDTH, PLOT_HEIGHT = 78, 16
-MARKERS: Mapping[str, str] = {"always_on": "=", "backlog": "+", "task_per_job": "#"}
+MARKERS: Mapping[str, str] = {"always_on": "=", "backlog": "+", "backlog_protected": "o", "task_per_job": "#"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def simulate(file: Path, options: Options) -> Code:
     for sentence in said:
         screen.line(f"- {sentence}")
     if points:
-        _show_sweep(plan, points, holds)
+        _show_sweep(plan, points, holds, next(iter(played.values())).jobs)
     elif options.sweep and both and plan.sweep is not None:
         screen.line(f"\nNo sweep: {loads.why_no_sweep(plan)}.")
     return Code.DONE
@@ -92,8 +93,9 @@ def document(
         "seed": plan.seed,
         "days": plan.days,
         "prices": {"region": plan.prices.region, "date": plan.prices.date, **prices},
+        "claim": asdict(plan.claim),
         "strategies": [
-            {**asdict(one), "calls_on_aws": one.calls_on_aws, "cost_to_always_on": _ratio(played, one)}
+            {**asdict(one), "calls_on_aws": one.calls_on_aws, "cost_to_always_on": ratio(played, one)}
             for one in played.values()
         ],
         "smaller_fleets": [asdict(one) for one in smaller],
@@ -114,85 +116,17 @@ def _show(plan: "Plan", played: Mapping["Strategy", "Figures"], smaller: Sequenc
         "Counted in the play, through Tasuki's own queues, pipes, machines and tasks. Worked out, marked *: money"
     )
     screen.line(
-        f"(amount times list price, {plan.prices.region}, {plan.prices.date}) and the polls of AWS's own pipes.\n"
+        f"(amount times list price, {plan.prices.region}, {plan.prices.date}) and the polls of AWS's own pipes."
     )
+    screen.line("What each line and column is: tasuki simulate --legend\n")
     show_figures(played)
+    screen.line("")
     for one in smaller:
         wait = "no wait that ends" if one.p95 is None else f"p95 wait {duration(one.p95)}"
         screen.line(f"Fleet: {one.workers} of {one.version} are too few ({wait}).")
     screen.line("")
     screen.line(plot(plan, played))
     screen.line("")
-
-
-def show_figures(played: Mapping["Strategy", "Figures"]) -> None:
-    """Print the table: a line for each figure, a column for each strategy."""
-    lines: list[tuple[str, Callable[[Figures], str]]] = [
-        ("workers", lambda one: ", ".join(f"{count} {name}" for name, count in one.workers.items()) or "-"),
-        ("jobs", lambda one: f"{one.jobs:,}"),
-        ("done", lambda one: f"{one.done:,}"),
-        ("dead letters", lambda one: f"{one.dead_letters:,}"),
-        ("not ended", lambda one: f"{one.unfinished:,}"),
-        ("wait p50", lambda one: duration(one.waits.p50)),
-        ("wait p95", lambda one: duration(one.waits.p95)),
-        ("wait p99", lambda one: duration(one.waits.p99)),
-        ("wait max", lambda one: duration(one.waits.most)),
-        ("first try p95", lambda one: duration(one.first_tries.p95)),
-        ("first try max", lambda one: duration(one.first_tries.most)),
-        ("jobs an hour", lambda one: f"{one.jobs_per_hour:.2f}"),
-        ("further tries", lambda one: f"{one.retries:,}"),
-        ("tries that failed", lambda one: f"{one.failed_tries:,}"),
-        ("jobs killed", lambda one: f"{one.killed:,}"),
-        ("tasks refused", lambda one: f"{one.refused:,}"),
-        ("task-seconds", lambda one: f"{one.task_s:,.0f}"),
-        ("  useful", lambda one: f"{one.useful_s:,.0f}"),
-        ("  starting", lambda one: f"{one.starting_s:,.0f}"),
-        ("  idle", lambda one: f"{one.idle_s:,.0f}"),
-        ("  wasted", lambda one: f"{one.wasted_s:,.0f}"),
-        ("peak tasks", lambda one: f"{one.peak_tasks:,}"),
-        ("queue calls", lambda one: f"{one.queue_calls:,}"),
-        ("  empty receives", lambda one: f"{one.empty_receives:,}"),
-        ("  on AWS *", lambda one: f"{one.calls_on_aws:,}"),
-        ("state transitions", lambda one: f"{one.transitions:,}"),
-        ("cost: tasks *", lambda one: money(one.costs["tasks"])),
-        ("cost: queue *", lambda one: money(one.costs["queue"])),
-        ("cost: machine *", lambda one: money(one.costs["machine"])),
-        ("cost: pipe *", lambda one: money(one.costs["pipe"])),
-        ("cost in all *", lambda one: money(one.cost)),
-        ("to always on *", lambda one: _percent(_ratio(played, one))),
-    ]
-    names = _names()
-    rows = [{"figure": name, **{names[key]: show(one) for key, one in played.items()}} for name, show in lines]
-    screen.show_table(rows, ["figure", *(names[key] for key in played)], empty="nothing was played")
-
-
-def _names() -> Mapping["Strategy", str]:
-    from tasuki.testing.loads import SHOWN
-
-    return SHOWN
-
-
-def _ratio(played: Mapping["Strategy", "Figures"], one: "Figures") -> float | None:
-    fleet = played.get("always_on")
-    return one.cost / fleet.cost if fleet is not None and fleet.cost else None
-
-
-def _percent(part: float | None) -> str:
-    return "-" if part is None else f"{part:.1%}"
-
-
-def money(dollars: float) -> str:
-    """Write an amount, small ones with four decimals."""
-    return f"${dollars:,.2f}" if dollars >= 1 or dollars == 0 else f"${dollars:.4f}"
-
-
-def duration(seconds: float | None) -> str:
-    """Write a time in the unit that suits it."""
-    if seconds is None:
-        return "-"
-    if seconds < 120:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 # -- the plot -------------------------------------------------------------------------------------------------------
@@ -208,11 +142,10 @@ def plot(plan: "Plan", played: Mapping["Strategy", "Figures"]) -> str:
     figure.plot_size(PLOT_WIDTH, PLOT_HEIGHT)
     figure.title("tasks, average of each hour")
     figure.label("days")
-    names = _names()
     for key, one in played.items():
         days = [plan.days * (at + 0.5) / len(one.running) for at in range(len(one.running))]
         signal = figure.signal(days, one.running, marker=MARKERS[key])
-        figure.draw(signal.lines().label(names[key]))
+        figure.draw(signal.lines().label(names()[key]))
     drawn = str(figure.build())
     figure.clear()
     if not screen.interactive():
@@ -227,19 +160,21 @@ def verdict(plan: "Plan", played: Mapping["Strategy", "Figures"]) -> list[str]:
     """Say whether what is claimed of a task per job holds at this load, and what scaling by backlog does to jobs."""
     said: list[str] = []
     fleet, scaled, tasks = played.get("always_on"), played.get("backlog"), played.get("task_per_job")
+    guarded = played.get("backlog_protected")
     if fleet is not None and tasks is not None:
         said += [_of_cost(plan, fleet, tasks), _of_waits(plan, fleet, tasks), _of_calls(fleet, tasks)]
     if scaled is not None and scaled.killed:
         part = scaled.wasted_s / scaled.task_s if scaled.task_s else 0
         said.append(
-            f"Scaling by backlog killed running jobs {scaled.killed:,} times; {scaled.dead_letters:,} jobs ended as dead letters"
+            f"Scaling by backlog without protection killed running jobs {scaled.killed:,} times; {scaled.dead_letters:,} jobs ended as dead letters"
             f"{f' ({tasks.dead_letters:,} with a task per job)' if tasks is not None else ''}, and {part:.0%} of its task-seconds were wasted."
         )
     elif scaled is not None:
-        said.append("Scaling by backlog killed no running job at this load.")
-    names = _names()
+        said.append("Scaling by backlog without protection killed no running job at this load.")
+    if guarded is not None:
+        said += _of_protection(plan, scaled, guarded, tasks)
     said += [
-        f"{names[key]}: {one.unfinished:,} jobs had not ended a day after the last arrival; the waits leave them out."
+        f"{names()[key]}: {one.unfinished:,} jobs had not ended a day after the last arrival; the waits leave them out."
         for key, one in played.items()
         if one.unfinished
     ]
@@ -254,7 +189,7 @@ def _of_cost(plan: "Plan", fleet: "Figures", tasks: "Figures") -> str:
     how = f"{saving:.0%} less" if saving >= 0 else f"{-saving:.0%} more"
     return (
         f"Cost: {money(tasks.cost)} for a task per job, {money(fleet.cost)} for a fleet that is busy for {fleet.busy:.0%} of its "
-        f"time: {how}, claimed is about {plan.claim.saving:.0%}: {holds} at this load."
+        f"time: {how}, claimed is about {plan.claim.saving:.0%} ({plan.claim.least_saving:.0%} will do): {holds} at this load."
     )
 
 
@@ -272,6 +207,43 @@ def _of_waits(plan: "Plan", fleet: "Figures", tasks: "Figures") -> str:
     )
 
 
+def _of_protection(
+    plan: "Plan", scaled: "Figures | None", guarded: "Figures", tasks: "Figures | None"
+) -> Iterator[str]:
+    """Say what protection from scale-in is worth, and what of a task per job it does not give."""
+    what = "Scaling by backlog with protection (UpdateTaskProtection, from before a worker asks until it finds nothing)"
+    if scaled is not None:
+        yield (
+            f"{what} killed {guarded.killed:,} tries instead of {scaled.killed:,}, and left {guarded.dead_letters:,} dead letters "
+            f"instead of {scaled.dead_letters:,}: who scales by backlog wants it."
+        )
+    else:
+        yield f"{what} killed {guarded.killed:,} tries and left {guarded.dead_letters:,} dead letters."
+    if tasks is None or not tasks.cost or guarded.first_tries.p95 is None or tasks.first_tries.p95 is None:
+        return
+    part = guarded.cost / tasks.cost - 1
+    late = guarded.first_tries.p95 > tasks.first_tries.p95
+    rule = plan.backlog_protected
+    assert rule is not None, "it was played"
+    yield (
+        f"Against a task per job it costs {abs(part):.0%} {'more' if part >= 0 else 'less'} ({money(guarded.cost)}, {money(tasks.cost)}: its "
+        f"workers are busy for {guarded.busy:.0%} of their time). Half of its first tries begin within "
+        f"{duration(guarded.first_tries.p50)} (task per job {duration(tasks.first_tries.p50)}: an idle worker needs no start), 95% within "
+        f"{duration(guarded.first_tries.p95)} ({duration(tasks.first_tries.p95)}{': jobs wait until it has scaled' if late else ''})."
+    )
+    versions = len(plan.versions)
+    queues = (
+        f"a queue, a fleet and a rule for each of {versions} versions"
+        if versions > 1
+        else "a queue, a fleet and a rule"
+    )
+    always = f", {rule.least} always on in each" if rule.least and versions > 1 else ""
+    yield (
+        f"It also takes {queues}{always}, and code in each worker that polls, holds its message, deletes it, and sets and lifts "
+        "its protection; a task per job is told its job and ends."
+    )
+
+
 def _of_calls(fleet: "Figures", tasks: "Figures") -> str:
     fewer = "fewer" if tasks.calls_on_aws < fleet.queue_calls else "not fewer"
     return (
@@ -280,25 +252,12 @@ def _of_calls(fleet: "Figures", tasks: "Figures") -> str:
     )
 
 
-def _show_sweep(plan: "Plan", points: Sequence["Point"], holds: Sequence[str]) -> None:
-    assert plan.sweep is not None
-    screen.line(f"\nThe claim at other loads, {plan.sweep.days:g} days each (each fleet sized for the same target):\n")
-    rows = [
-        {
-            "load": f"{one.factor:g}x {one.shape}",
-            "jobs a day": f"{one.jobs_per_day:,.0f}",
-            "workers": one.workers or "-",
-            "busy": _percent(one.busy if one.workers else None),
-            "fleet": money(one.fleet_cost),
-            "task per job": money(one.cost),
-            "saving": _percent(one.saving),
-            "first try p95": duration(one.first_try_p95_s),
-            "calls on AWS *": _percent(one.calls),
-            "holds": "yes" if one.saves and one.waits_not else "no",
-        }
-        for one in points
-    ]
-    screen.show_table(rows, list(rows[0]), empty="nothing was played")
+def _show_sweep(plan: "Plan", points: Sequence["Point"], holds: Sequence[str], jobs: int) -> None:
+    screen.line("")
+    for sentence in about_sweep(plan, points, jobs):
+        screen.line(sentence)
+    screen.line("")
+    show_sweep(points)
     screen.line("")
     for sentence in holds:
         screen.line(f"- {sentence}")

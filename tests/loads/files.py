@@ -28,6 +28,7 @@ SMALL: dict[str, Any] = {
     "strategies": {
         "always_on": {"workers": 1},
         "backlog": {
+            "protect": [False, True],
             "per_worker": 1,
             "least": 1,
             "most": 4,

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tasuki.testing.loads import Figures, Strategy, play, run_sweep, sentences
+from tasuki.testing.loads import STRATEGIES, Figures, Strategy, play, run_sweep, sentences
+from tasuki.testing.loads.abreast import each
 from tests.loads.files import HOUR_S, at, plan
 
 WINDOW_S = 6 * HOUR_S
@@ -159,6 +160,65 @@ def test_a_killed_job_comes_back_when_its_message_is_visible_again(tmp_path: Pat
     assert longer.dead_letters == 1, "... until it has been received three times, with nothing wrong with it"
 
 
+# -- workers that follow the backlog, protected from scale-in -----------------------------------------------------
+
+PROTECTED: dict[str, Any] = {
+    "protect": True,
+    "per_worker": 1,
+    "least": 0,
+    "most": 2,
+    "every_seconds": 60,
+    "out_cooldown_seconds": 0,
+    "in_cooldown_seconds": 0,
+}
+
+
+def test_a_protected_worker_is_stopped_when_it_has_done_its_job_and_not_before(tmp_path: Path) -> None:
+    """Ordered at 1 min, not wanted from 2 min on, at work until 11 min: the very play whose jobs are killed else."""
+    one = played(
+        tmp_path, "backlog_protected", load=at(0), versions__v1__start_seconds=0, strategies__backlog=PROTECTED
+    )
+    assert (one.done, one.killed, one.dead_letters, one.wasted_s) == (1, 0, 0, 0)
+    assert (one.task_s, one.useful_s, one.idle_s) == (600, 600, 0)
+    # The poll that gave the job, and the one that was under way when it was stopped.
+    assert (one.calls["ReceiveMessage"], one.empty_receives) == (2, 1)
+
+
+def test_a_protected_worker_that_is_one_too_many_takes_what_waits_before_it_is_stopped(tmp_path: Path) -> None:
+    """Not wanted at 2 min; the job of 2 min 10 s asks for one worker, which is there, so none is started: it waits until 11 min."""
+    one = played(
+        tmp_path, "backlog_protected", load=at(0, 130), versions__v1__start_seconds=0, strategies__backlog=PROTECTED
+    )
+    assert (one.done, one.killed, one.peak_tasks) == (2, 0, 1)
+    assert one.waits.most == 660 - 130
+    assert (one.task_s, one.idle_s) == (1200, 0)
+
+
+def test_protection_lets_idle_workers_and_those_that_start_be_stopped(tmp_path: Path) -> None:
+    """Three jobs at 0 and one worker: two are ordered at 1 min, which need 5 min; at 2 min nothing more than they is wanted."""
+    one = played(
+        tmp_path,
+        "backlog_protected",
+        load=at(0, 0, 0),
+        versions__v1__duration={"kind": "fixed", "minutes": 0.75},
+        versions__v1__start_seconds=300,
+        strategies__backlog={**PROTECTED, "least": 1, "most": 4},
+    )
+    # The old worker has them done at 2 min 15 s; at 1 min one waited, so one was wanted and there. None is ever started.
+    assert (one.done, one.killed, one.peak_tasks) == (3, 0, 1)
+    more = played(
+        tmp_path,
+        "backlog_protected",
+        load=at(0, 0, 0, 0),
+        versions__v1__duration={"kind": "fixed", "minutes": 0.75},
+        versions__v1__start_seconds=300,
+        strategies__backlog={**PROTECTED, "least": 1, "most": 4},
+    )
+    # Two wait at 1 min: a second is ordered, and stopped at 2 min, when one waits: it has started for a minute.
+    assert (more.done, more.killed, more.peak_tasks) == (4, 0, 2)
+    assert more.starting_s == 60
+
+
 # -- a task per job ------------------------------------------------------------------------------------------------
 
 
@@ -242,7 +302,7 @@ BUSY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("strategy", ["always_on", "backlog", "task_per_job"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_no_job_is_lost_and_every_second_is_accounted_for(tmp_path: Path, strategy: Strategy) -> None:
     one = played(tmp_path, strategy, **BUSY, strategies__always_on__workers=3)
     assert one.jobs > 40
@@ -255,7 +315,7 @@ def test_no_job_is_lost_and_every_second_is_accounted_for(tmp_path: Path, strate
     assert one.waits.p50 <= one.waits.p95
 
 
-@pytest.mark.parametrize("strategy", ["always_on", "backlog", "task_per_job"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_same_file_gives_the_same_figures_and_another_seed_others(tmp_path: Path, strategy: Strategy) -> None:
     first, again = played(tmp_path, strategy, **BUSY), played(tmp_path, strategy, **BUSY)
     assert first == again
@@ -269,7 +329,7 @@ def test_all_strategies_are_given_the_same_jobs(tmp_path: Path) -> None:
     assert (fleet.jobs, fleet.useful_s) == (tasks.jobs, tasks.useful_s)
 
 
-@pytest.mark.parametrize("strategy", ["always_on", "backlog", "task_per_job"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_load_without_jobs_is_played_as_well(tmp_path: Path, strategy: Strategy) -> None:
     one = played(tmp_path, strategy, load={"arrivals": "poisson", "per_hour": 0})
     assert (one.jobs, one.done, one.waits.most, one.useful_s) == (0, 0, None, 0)
@@ -322,6 +382,29 @@ def test_the_claim_holds_where_a_fleet_stands_idle(tmp_path: Path) -> None:
     assert point.waits_not
     [said] = [one for one in sentences(given, [point]) if "holds from" in one]
     assert "80% lower cost without waiting holds" in said
+
+
+def test_the_points_are_the_same_in_one_process_and_in_two(tmp_path: Path) -> None:
+    given = plan(
+        tmp_path,
+        load={"arrivals": "poisson", "per_hour": 4},
+        versions__v1__failure_rate=0.1,
+        strategies__always_on={"workers": "auto", "target_p95_wait_seconds": 60, "most_workers": 1},
+        report={"sweep": {"factors": [0.5, 2, 40], "days": 0.25}},
+    )
+    told: list[str] = []
+    points = run_sweep(given, told.append, processes=2)
+    assert points == run_sweep(given, lambda _: None, processes=1)
+    assert [one.factor for one in points] == [0.5, 2, 40, 1]
+    assert points[2].saving is None, "no fleet of ten keeps the target, which a process of its own finds out as well"
+    jobs = round(points[1].jobs_per_day * 0.25)
+    assert told[1] == f"sweep 2 of 4: 2 times the load, as given, {jobs} jobs"
+
+
+def test_what_a_process_of_its_own_raises_is_raised_here() -> None:
+    with pytest.raises(ValueError, match="nonsense"):
+        list(each(int, ["1", "nonsense", "3"], 2))
+    assert list(each(int, ["1", "2", "3"], 2)) == [1, 2, 3]
 
 
 def test_the_quota_brings_waiting_back_and_the_report_says_why(tmp_path: Path) -> None:

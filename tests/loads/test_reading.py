@@ -76,6 +76,14 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"strategies__always_on__workers": 101}, "strategies.always_on.workers", "limits.running_tasks is 100; raise it"),
     ({"strategies__backlog__most": 0}, "strategies.backlog.most", "is 0; give a number of 1 or more"),
     ({"strategies__backlog__per_worker": 0}, "strategies.backlog.per_worker", "give a number above 0"),
+    (
+        {"strategies__backlog__protect": "yes"},
+        "strategies.backlog.protect",
+        'is "yes"; give true, false, or [false, true]',
+    ),
+    ({"strategies__backlog__protect": []}, "strategies.backlog.protect", "is []; give true, false, or"),
+    ({"strategies__backlog__protect": [True, True]}, "strategies.backlog.protect", "to have both played"),
+    ({"strategies__backlog__protect": [1]}, "strategies.backlog.protect", "is [1]; give"),
     ({"strategies__task_per_job__tries": 0}, "strategies.task_per_job.tries", "is 0"),
     ({"strategies__lambda": {}}, "strategies.lambda", "is not known here"),
     ({"report__sweep__factors": [0]}, "report.sweep.factors", "is 0; give a number above 0"),
@@ -117,6 +125,26 @@ def test_a_strategy_that_the_file_does_not_have_can_not_be_asked_for(tmp_path: P
         read_plan(file, strategies=("backlog",))
     assert read_plan(file).strategies == ("always_on", "task_per_job")
     assert read_plan(file, strategies=("task_per_job",)).strategies == ("task_per_job",)
+
+
+@pytest.mark.parametrize(
+    ("protect", "there", "other"),
+    [
+        (None, "backlog", "backlog_protected"),
+        (False, "backlog", "backlog_protected"),
+        (True, "backlog_protected", "backlog"),
+    ],
+)
+def test_protection_is_a_strategy_of_its_own(tmp_path: Path, protect: bool | None, there: str, other: str) -> None:
+    file = write(tmp_path, changed(strategies__backlog__protect=protect))
+    assert read_plan(file).strategies == ("always_on", there, "task_per_job")
+    with pytest.raises(ConfigError, match=rf"strategies\.backlog\.protect: has not what --strategy {other} asks for"):
+        read_plan(file, strategies=(other,))
+    both = write(tmp_path, changed(strategies__backlog__protect=[True, False]))
+    assert read_plan(both, strategies=(other, there)).strategies == ("backlog", "backlog_protected")
+    none = write(tmp_path, changed(strategies__backlog=None))
+    with pytest.raises(ConfigError, match=r"add \[strategies\.backlog\] with protect = true"):
+        read_plan(none, strategies=("backlog_protected",))
 
 
 def test_instants_are_taken_in_every_form(tmp_path: Path) -> None:

@@ -7,6 +7,10 @@ killed with its worker, comes back when its message's visibility timeout is over
 An idle worker's polls that find nothing are counted and not played. That is exact: a queue is looked at whenever something
 can be in it (an arrival, the end of a visibility timeout), who is idle then has been polling all along, and the poll that began
 first is answered first, as the house's own long polls are.
+
+A worker that is protected (`Backlog.protect`) is so from before it asks for a message until a poll finds none, as a careful one
+would be on AWS: between a message and its protection it could be stopped else. Scale-in then ends who is idle or still starts, and
+the others when they come to rest, for as long as there are more of them than are wanted.
 """
 
 import math
@@ -52,6 +56,8 @@ class _Line:
     version: Version
     url: str
     workers: list[_Worker] = field(default_factory=list)
+    wanted: int = 0
+    """The service's desired count. Where workers are protected there may be more of them."""
     above_since: Instant | None = None
     below_since: Instant | None = None
     last_out: Instant | None = None
@@ -79,6 +85,7 @@ class Fleet:
                 url = stage.queue(f"jobs-{version.name}", VisibilityTimeout=visible_s, RedrivePolicy=redrive)
                 line = self._lines[version.name] = _Line(version, url)
                 least = self._sizes[version.name] if self._rule is None else self._rule.least
+                line.wanted = least
                 for _ in range(least):
                     self._order(line)
             for job in self._jobs:
@@ -160,6 +167,8 @@ class Fleet:
         worker.turn += 1
         worker.job, worker.idle_since = None, self._stage.now
         self._serve(worker.line)
+        if self._rule is not None and self._rule.protect and worker.job is None:
+            self._scale_in(worker.line, self._rule)
 
     def _begin(self, worker: _Worker, job: Job, receipt: str) -> None:
         now, visible = self._stage.now, self._plan.workers.visibility_ms
@@ -237,20 +246,27 @@ class Fleet:
 
     def _scale(self, line: _Line, rule: Backlog) -> None:
         """Start or stop workers, as the messages that wait (not those that are worked on) would have it."""
-        now, there = self._stage.now, len(line.workers)
+        now, there = self._stage.now, line.wanted
         waiting = self._stage.standing(line.url)[0]
         wanted = min(max(math.ceil(waiting / rule.per_worker), rule.least), rule.most)
         line.above_since = (line.above_since if line.above_since is not None else now) if wanted > there else None
         line.below_since = (line.below_since if line.below_since is not None else now) if wanted < there else None
         if _lasts(line.above_since, now, rule.out_after_ms) and _rested(line.last_out, now, rule.out_cooldown_ms):
-            line.last_out = line.last_change = now
-            for _ in range(wanted - there):
-                self._order(line)
+            line.wanted, line.last_out, line.last_change = wanted, now, now
         elif _lasts(line.below_since, now, rule.in_after_ms) and _rested(line.last_change, now, rule.in_cooldown_ms):
-            line.last_change = now
-            for _ in range(there - wanted):
-                # ECS asks nobody what they are at, unless the task is protected: any of them.
-                self._stop(line.workers[int(self._chance.fraction() * len(line.workers))])
+            line.wanted, line.last_change = wanted, now
+        # A service orders what it lacks, also what was refused when it was asked for first.
+        for _ in range(line.wanted - len(line.workers)):
+            self._order(line)
+        self._scale_in(line, rule)
+
+    def _scale_in(self, line: _Line, rule: Backlog) -> None:
+        """Stop whoever is too many: any of them, for ECS asks nobody what they are at, unless the task is protected."""
+        for _ in range(len(line.workers) - line.wanted):
+            free = [one for one in line.workers if not rule.protect or one.job is None]
+            if not free:
+                return
+            self._stop(free[int(self._chance.fraction() * len(free))])
 
     # -- the end ---------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What is to be played: a load, the versions of the jobs, three strategies, and what things cost. Only values.
+"""What is to be played: a load, the versions of the jobs, the strategies, and what things cost. Only values.
 
 `reading.py` reads one from a TOML file. Instants are milliseconds from the start of the play.
 """
@@ -9,11 +9,12 @@ from typing import Literal, TypeAlias
 
 from tasuki.values.instant import HOUR, Instant
 
-Strategy: TypeAlias = Literal["always_on", "backlog", "task_per_job"]
-STRATEGIES: tuple[Strategy, ...] = ("always_on", "backlog", "task_per_job")
+Strategy: TypeAlias = Literal["always_on", "backlog", "backlog_protected", "task_per_job"]
+STRATEGIES: tuple[Strategy, ...] = ("always_on", "backlog", "backlog_protected", "task_per_job")
 SHOWN: Mapping[Strategy, str] = {
     "always_on": "always on",
     "backlog": "by backlog",
+    "backlog_protected": "by backlog, protected",
     "task_per_job": "task per job",
 }
 
@@ -106,6 +107,8 @@ class Backlog:
     out_cooldown_ms: int
     """For how long nothing is started after a start; `in_cooldown_ms`: nothing is stopped after either."""
     in_cooldown_ms: int
+    protect: bool = False
+    """Whether a worker is protected from scale-in while it has a job in hand (ECS: UpdateTaskProtection)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,11 @@ class Claim:
     wait_ms: int
     """Waiting "has disappeared" if the p95 wait is no more than this above the start of a task."""
 
+    @property
+    def least_saving(self) -> float:
+        """What is taken for "about" the saving that is claimed."""
+        return self.saving - self.tolerance
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
@@ -185,6 +193,7 @@ class Plan:
     running_tasks: int
     claim: Claim
     sweep: Sweep | None = None
+    backlog_protected: Backlog | None = None
     strategies: tuple[Strategy, ...] = field(default=STRATEGIES)
 
     @property

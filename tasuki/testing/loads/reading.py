@@ -6,6 +6,7 @@ Whatever is wrong is one sentence (`ConfigError`) that names the file, the key a
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -69,19 +70,19 @@ def _plan(root: Table, over: Mapping[str, Any]) -> Plan:
     workers = _workers(root.table("workers")) if root.has("workers") else Workers(20_000, 300_000, True, 3)
     strategies = root.table("strategies")
     always_on = _always_on(strategies.table("always_on"), names, running_tasks) if strategies.has("always_on") else None
-    backlog = _backlog(strategies.table("backlog")) if strategies.has("backlog") else None
+    backlog, guarded = _backlog(strategies.table("backlog")) if strategies.has("backlog") else (None, None)
     per_job = _task_per_job(strategies.table("task_per_job")) if strategies.has("task_per_job") else None
     strategies.close()
-    settings: dict[Strategy, Any] = {"always_on": always_on, "backlog": backlog, "task_per_job": per_job}
+    settings: dict[Strategy, Any] = dict(zip(STRATEGIES, (always_on, backlog, guarded, per_job), strict=True))
     there = tuple(one for one in STRATEGIES if settings[one] is not None)
     if not there:
         raise strategies.wrong(
-            "", f"there is none; add one of {', '.join(f'[strategies.{one}]' for one in STRATEGIES)}"
+            "", "there is none; add one of [strategies.always_on], [strategies.backlog], [strategies.task_per_job]"
         )
     wanted = tuple(over.get("strategies") or there)
     for one in wanted:
         if one not in there:
-            raise strategies.wrong(one, f"is not in the file, and --strategy asks for it; add [strategies.{one}]")
+            raise _not_there(strategies, one, has_rule=backlog is not None or guarded is not None)
     prices = _prices(root.table("prices"))
     claim, sweep = _report(root.table("report")) if root.has("report") else (Claim(0.8, 0.05, 30_000), None)
     root.close()
@@ -101,8 +102,18 @@ def _plan(root: Table, over: Mapping[str, Any]) -> Plan:
         running_tasks=running_tasks,
         claim=claim,
         sweep=sweep,
+        backlog_protected=guarded,
         strategies=tuple(one for one in STRATEGIES if one in wanted),
     )
+
+
+def _not_there(strategies: Table, wanted: str, *, has_rule: bool) -> ConfigError:
+    if has_rule and wanted.startswith("backlog"):
+        fix = f"has not what --strategy {wanted} asks for; give [false, true] to have both"
+        return strategies.wrong("backlog.protect", fix)
+    table = "backlog" if wanted == "backlog_protected" else wanted
+    more = " with protect = true" if wanted == "backlog_protected" else ""
+    return strategies.wrong(table, f"is not in the file, and --strategy asks for it; add [strategies.{table}]{more}")
 
 
 def _midnight(root: Table) -> date:
@@ -261,7 +272,8 @@ def _always_on(table: Table, names: tuple[str, ...], running_tasks: int) -> Alwa
     return AlwaysOn(sizes, target, most)
 
 
-def _backlog(table: Table) -> Backlog:
+def _backlog(table: Table) -> tuple[Backlog | None, Backlog | None]:
+    """Answer the rule for workers that scale-in may stop at any time, and that for those which are protected."""
     least = table.whole("least", most=10_000)
     backlog = Backlog(
         per_worker=table.number("per_worker", above=True),
@@ -273,9 +285,19 @@ def _backlog(table: Table) -> Backlog:
         out_cooldown_ms=round(table.number("out_cooldown_seconds") * SECOND),
         in_cooldown_ms=round(table.number("in_cooldown_seconds") * SECOND),
     )
+    protect = _protection(table)
     table.has("source")
     table.close()
-    return backlog
+    return backlog if False in protect else None, replace(backlog, protect=True) if True in protect else None
+
+
+def _protection(table: Table) -> tuple[bool, ...]:
+    """Answer whether workers are protected: true, false, or a list of both, which plays both."""
+    value = table.take("protect", "give true, false or [false, true]", default=False)
+    both = value if isinstance(value, list) else [value]
+    if not both or len(set(map(str, both))) < len(both) or not all(isinstance(one, bool) for one in both):
+        raise table.wrong("protect", f"is {shown(value)}; give true, false, or [false, true] to have both played")
+    return tuple(both)
 
 
 def _task_per_job(table: Table) -> TaskPerJob:

@@ -35,9 +35,10 @@ def play(plan: Plan, strategy: Strategy, tell: Tell, *, thorough: bool = True) -
         return play_always_on(plan, tell, thorough=thorough)
     jobs = draw_jobs(plan)
     tell(f"{SHOWN[strategy]}: {len(jobs)} jobs in {plan.days:g} days")
-    if strategy == "backlog":
-        assert plan.backlog is not None, "it is among the strategies"
-        ledger = Fleet(plan, jobs, {}, plan.backlog).play()
+    if strategy in ("backlog", "backlog_protected"):
+        rule = plan.backlog if strategy == "backlog" else plan.backlog_protected
+        assert rule is not None, "it is among the strategies"
+        ledger = Fleet(plan, jobs, {}, rule).play()
     else:
         assert plan.task_per_job is not None, "it is among the strategies"
         ledger = PerJob(plan, jobs, plan.task_per_job).play()
