@@ -2,13 +2,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from math import isfinite
 from typing import Any
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
-from tasuki.cli.reach import Reach
+from tasuki.cli.reach import Reach, how_to_start
 from tasuki.values.durations import parse_duration, parse_instant
 from tasuki.values.instant import Instant, to_iso
 
@@ -59,8 +60,11 @@ def set_to(find: Callable[[], Reach], to: str, patience_s: float, *, as_json: bo
 def _move(reach: Reach, target: dict[str, Any], patience_s: float, *, as_json: bool) -> None:
     _refuse_endless("--patience", patience_s)
     visited, counts, wait_s = 0, Counter[str](), FIRST_S
+    to = target.get("To") or _arrival(reach, target["By"])
     while True:
-        said = _call(reach, "AdvanceClock", {**target, "PatienceSeconds": patience_s, "WaitSeconds": wait_s})
+        asked = {**target, "PatienceSeconds": patience_s, "WaitSeconds": wait_s}
+        with _on_the_way(reach, to):
+            said = _call(reach, "AdvanceClock", asked)
         visited += said["Visited"]
         counts.update(said["Counts"])
         if said["Arrived"]:
@@ -75,6 +79,30 @@ def _move(reach: Reach, target: dict[str, Any], patience_s: float, *, as_json: b
     happened = [f"{count} {_words(name, count)}" for name, count in counts.items() if count]
     if happened:
         screen.line(f"Meanwhile: {', '.join(happened)}.")
+
+
+def _arrival(reach: Reach, by: str) -> str:
+    """Answer where a duration leads to from now, or nothing if it leads beyond the calendar."""
+    with suppress(ValueError, OverflowError):
+        target: Instant = parse_instant(_call(reach, "GetClock", {})["Now"]) + parse_duration(by)
+        return to_iso(target)
+    return ""
+
+
+@contextmanager
+def _on_the_way(reach: Reach, to: str) -> Iterator[None]:
+    """Tell, when the node goes away meanwhile, how to go on."""
+    from botocore import exceptions as aws
+
+    try:
+        yield
+    except (aws.EndpointConnectionError, aws.ConnectTimeoutError, aws.ConnectionClosedError) as gone:
+        start = how_to_start(reach.folder) if reach.folder is not None else "start it again with: tasuki up"
+        raise Complaint(
+            f"the node went away on the way to {to}: {gone}",
+            Code.UNREACHABLE,
+            hint=f"{start} --clock manual\nthen go on: tasuki clock set {to}",
+        ) from None
 
 
 def _show(said: dict[str, Any], *, as_json: bool) -> None:

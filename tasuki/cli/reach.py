@@ -129,7 +129,7 @@ def _await_node(data: Path, patience_s: int | None) -> Reach:
         now = clock.now()
         if now >= give_up:
             raise why or Complaint(
-                f"no node answers at {reach.url if reach else data} any more", Code.UNREACHABLE, hint=_hint(data)
+                f"no node answers at {reach.url if reach else data} any more", Code.UNREACHABLE, hint=how_to_start(data)
             )
         if not said and now - began > _QUIET_MS:
             said = True
@@ -146,7 +146,7 @@ def _look(data: Path) -> tuple[Reach | None, Complaint | None]:
         return None, why
 
 
-def _hint(data: Path) -> str:
+def how_to_start(data: Path) -> str:
     """Tell how the node of a directory was started, as far as the directory shows it; or how to start the first one."""
     if not _has_run(data):
         return "start one with: tasuki up --dev    or name its directory with --data DIR"
@@ -175,7 +175,7 @@ def read_node(data: Path) -> Reach:
         url, pid = str(facts["url"]).rstrip("/"), int(facts["pid"])
     except FileNotFoundError:
         what = f"no node runs on {data} now" if _has_run(data) else f"no node has run on {data} yet"
-        raise Complaint(what, Code.UNREACHABLE, hint=_hint(data)) from None
+        raise Complaint(what, Code.UNREACHABLE, hint=how_to_start(data)) from None
     except NotADirectoryError:
         raise Complaint(f"{data} is not a directory", Code.DATA) from None
     except PermissionError as refused:

@@ -339,6 +339,37 @@ def test_a_house_that_is_killed_while_its_clock_is_moved_goes_on_where_it_stood(
         node.stop()
 
 
+def test_a_command_whose_node_is_killed_on_the_way_says_how_to_go_on(tmp_path: Path) -> None:
+    node = manual(tmp_path / "data")
+    stand = Stand(node)
+    try:
+        node.start()
+        stand.client("ecs").register_task_definition(
+            family="lasts", containerDefinitions=[{"name": "main", "image": "lasts", "memory": 32}]
+        )
+        stand.start(stand.machine("lasts", {"T": task_state("lasts")}))
+        to = (stand.now + 2 * timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        words = [sys.executable, "-m", "tasuki.cli.main", "clock", "advance", "2h", "--data", str(node.data)]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as moving:
+            assert moving.stderr is not None
+            first = moving.stderr.readline()  # it waits for the task, and said so
+            node.kill()
+            rest = moving.stderr.read()
+        node.start()
+        [task] = stand.client("ecs").list_tasks()["taskArns"]
+        stand.client("ecs").stop_task(task=task)
+        while stand.client("ecs").describe_tasks(tasks=[task])["tasks"][0]["lastStatus"] != "STOPPED":
+            pass  # it ends at once, and would outlive the node otherwise
+        assert stand.clock("set", to).returncode == 0, "as it was told"
+    finally:
+        node.stop()
+    assert "at work: 1 task" in first
+    assert moving.returncode == 6
+    assert f"the node went away on the way to {to}" in rest
+    assert f"tasuki up --data {node.data} --dev --clock manual\n" in rest
+    assert f"tasuki clock set {to}\n" in rest
+
+
 def attempt(stand: Stand, to: datetime) -> None:
     """Move the clock, until the node is killed."""
     try:
