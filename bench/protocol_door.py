@@ -58,6 +58,10 @@ class IdleStore:
         """Run the unit at once."""
         return unit(None)
 
+    async def commit(self, unit: Any) -> Any:
+        """Run the unit at once."""
+        return unit(None)
+
     async def read(self, unit: Any) -> Any:
         """Run the unit at once."""
         return unit(None)

@@ -14,7 +14,8 @@ from typing import Any
 
 from tasuki.services import queues
 from tasuki.services.switchboard import Switchboard
-from tasuki.store.sqlite import SqliteStore, SqliteTx
+from tasuki.store.sqlite import SqliteStore
+from tasuki.store.sqlite_tx import SqliteTx
 from tasuki.testing.clock import ManualClock
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config

@@ -205,6 +205,7 @@ class Attendant:
     async def _remove_expired(self) -> None:
         gone = await self._store.look(lambda tx: polls.expired(tx, self._setting, self._here))
         if gone:
+            await self._store.read(lambda _tx: None)  # folders don't come back, and the clock may until it is on disk
             for _, name in gone:
                 self._runner.remove(name)
             await self._store.write(lambda tx: polls.forget(tx, self._setting, [row for row, _ in gone]))

@@ -34,9 +34,7 @@ class Bell:
         for event in self._subscribers.get(topic, ()):
             event.set()
         if topic == EVERYTHING:
-            for everyone in self._waiters.values():
-                _wake(everyone, True)
-            self._waiters.clear()
+            self.wake()
             return
         waiters = self._waiters.get(topic)
         while waiters and times > 0:
@@ -46,6 +44,12 @@ class Bell:
                 times -= 1
         if waiters is not None and not waiters:
             del self._waiters[topic]
+
+    def wake(self) -> None:
+        """Wake all waiters, of every topic, and no subscriber: the clock was moved, and whoever is due knows it otherwise."""
+        for everyone in self._waiters.values():
+            _wake(everyone, True)
+        self._waiters.clear()
 
     async def wait(self, topic: str, timeout_s: float | None) -> bool:
         """Wait in turn for a ring of `topic`; False when the time is up first, or the bell is closed."""

@@ -71,7 +71,8 @@ class ClockDesk:
     async def _shown(self) -> dict[str, Any]:
         conductor = self._conductor
         kind, speed = ("real", 1.0) if conductor is None else ("manual", conductor.speed)
-        shown: dict[str, Any] = {"Now": to_iso(self._clock.now()), "Kind": kind, "Speed": speed}
+        now = await self._store.read(lambda tx: tx.now)  # on disk: no power cut takes it back
+        shown: dict[str, Any] = {"Now": to_iso(now), "Kind": kind, "Speed": speed}
         following = self._loop.next
         if following is not None and following.due is not None:
             what = following.duty.name
@@ -97,8 +98,9 @@ class ClockDesk:
         except ClockBusy:
             raise _busy(conductor) from None
         except Restless as why:
+            await self._store.read(counting.add)
             raise NotAtRest(f"The clock stands at {to_iso(self._clock.now())}: {why}.") from why
-        await self._store.look(counting.add)
+        await self._store.read(counting.add)  # not before it is on disk where the clock stands
         return _answer(progress, to, counting.counts)
 
     async def _run(self, request: Request) -> dict[str, Any]:

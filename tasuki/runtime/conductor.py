@@ -6,7 +6,7 @@
        │      and no task runs that is still waited for
        ▼
     keep      a unit writes the next instant: a node that is killed finds it there
-    move      the clock is set, and the bell rings for everybody
+    move      the clock is set; whoever is due looks, and long polls; at the target everybody, should a ring have been lost
        └────► at rest? ... until the target is reached, or there is no more time to wait for it
 
 What is due at an instant has all its effects at that instant: one that fails is seen to fail there, and what it starts starts there.
@@ -82,7 +82,9 @@ class Progress:
 class Conductor:
     """Moves `clock` over a loop that is served. One move at a time.
 
-    `keep` writes where the clock is about to stand. `tasks` answers the attempts that really run. `steady` counts real seconds.
+    `keep` writes where the clock is about to stand. It may answer at the commit: every later unit is of that instant, and none of them is on
+    disk before it. So a power cut takes the house back to an earlier instant as it was then, and whoever got a reply since, got one
+    that waited for the disk. `tasks` answers the attempts that really run. `steady` counts real seconds.
     After `most_rounds` at one instant a house is said never to come to rest.
     """
 
@@ -174,16 +176,20 @@ class Conductor:
                 await on_rest(now)
             if now >= to:
                 return Progress(now, True, visited)
-            visited += await asyncio.shield(self._move(max(now, min(self._nearest(to), to))))
+            visited += await asyncio.shield(self._move(max(now, min(self._nearest(to), to)), to))
         return Progress(self._clock.now(), False, visited, self.busy)
 
-    async def _move(self, instant: Instant) -> bool:
+    async def _move(self, instant: Instant, to: Instant) -> bool:
         """Move to an instant that is written first; stay when a client brought work meanwhile, which is of this instant."""
         await self._keep(instant)
         if self._loop.busy or self._is_out or self._nearest(instant) < instant:
             return False
         self._clock.set(instant)
-        self._bell.ring(EVERYTHING)
+        if instant >= to:
+            self._bell.ring(EVERYTHING)
+        else:
+            self._loop.wake(instant)
+            self._bell.wake()
         return True
 
     def _nearest(self, otherwise: Instant) -> Instant:

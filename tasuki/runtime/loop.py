@@ -49,11 +49,15 @@ class Duty(Protocol):
 
 
 class PollDuty:
-    """A room's poll. Looks on a snapshot, and writes only when there is work."""
+    """A room's poll. Looks on a snapshot, and writes only when there is work.
 
-    def __init__(self, poll: Poll, store: Store, clock: Clock) -> None:
+    `unhurried`: its units need not be on disk before the next one runs, for all that they do stays in the house.
+    """
+
+    def __init__(self, poll: Poll, store: Store, clock: Clock, *, unhurried: bool = False) -> None:
         self.name, self.topics = poll.name, poll.topics
         self._poll, self._store, self._clock = poll, store, clock
+        self._write = store.commit if unhurried else store.write
         self._width = 1
 
     async def round(self) -> Instant | None:
@@ -82,7 +86,7 @@ class PollDuty:
             return self._poll.run(tx)
 
         try:
-            return await self._store.write(unit)
+            return await self._write(unit)
         except Exception as why:
             failed, now = self._poll.failed, self._clock.now()
             if failed is None or not failed(noted, now, why):
@@ -91,14 +95,17 @@ class PollDuty:
 
 
 class TimerDuty:
-    """Fires due timers: each in a unit of its own, which claims the row and calls the owner's `on_timer`."""
+    """Fires due timers: each in a unit of its own, which claims the row and calls the owner's `on_timer`. `unhurried`: as a poll's."""
 
     name = "timers"
     topics = ("timers",)
 
-    def __init__(self, rooms: Rooms, store: Store, clock: Clock, share: Share | None = None) -> None:
+    def __init__(
+        self, rooms: Rooms, store: Store, clock: Clock, share: Share | None = None, *, unhurried: bool = False
+    ) -> None:
         self._rooms, self._store, self._clock = rooms, store, clock
         self._share = share or Share()
+        self._write = store.commit if unhurried else store.write
 
     async def round(self) -> Instant | None:
         """Fire what is due, up to a bound: what is ours, and what another node has left lying. Answer the next instant."""
@@ -127,11 +134,11 @@ class TimerDuty:
                 on_timer(tx, key)
 
         try:
-            await self._store.write(unit)
+            await self._write(unit)
         except StoreError:
             raise  # the store is at fault and not the timer, which stays due
         except Exception:
-            await self._store.write(lambda tx: timers.postpone(tx, room, key, tx.now + TIMER_PAUSE_MS))
+            await self._write(lambda tx: timers.postpone(tx, room, key, tx.now + TIMER_PAUSE_MS))
             log.exception("timer %s:%s failed; tried again later", room, key)  # and the others are not held up
 
 
@@ -178,6 +185,12 @@ class Loop:
         """The duty that is due next, once all are idle."""
         waiting = [post for post in self.posts if post.due is not None]
         return min(waiting, key=lambda post: post.due or 0, default=None)
+
+    def wake(self, instant: Instant) -> None:
+        """Have the duties look that are due by `instant`. The others have said that they have nothing to do before their bell rings."""
+        for post in self.posts:
+            if post.due is not None and post.due <= instant:
+                post.rung.set()
 
     def _rests(self, post: Post) -> None:
         post.is_idle = not post.failures

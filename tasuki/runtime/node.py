@@ -147,11 +147,12 @@ async def _join(config: Config, store: Store, bell: Bell, clock: Clock, chance: 
         clock=clock,
         here=here,
     )
-    duties: list[Duty] = [TimerDuty(rooms, store, clock, share), *([membership] if membership is not None else [])]
+    by_hand = isinstance(clock, HandClock)
     courier = _courier(config, store, switchboard, bell, clock)
-    duties += [attendant, courier]
-    duties += [PollDuty(poll, store, clock) for room in rooms.values() for poll in room.polls]
-    loop = Loop(duties, bell, clock, movable=isinstance(clock, HandClock))
+    duties: list[Duty] = [TimerDuty(rooms, store, clock, share, unhurried=by_hand), attendant, courier]
+    duties += [membership] if membership is not None else []
+    duties += [PollDuty(poll, store, clock, unhurried=by_hand) for room in rooms.values() for poll in room.polls]
+    loop = Loop(duties, bell, clock, movable=by_hand)
     conductor = None
     if isinstance(clock, HandClock):
         conductor = _conductor(loop, clock, bell, store, attendant, courier=courier)
@@ -201,7 +202,7 @@ def _conductor(
         clock=clock,
         bell=bell,
         couriers=(courier, *_writing(store)),
-        keep=lambda instant: store.write(lambda tx: standing.keep(tx, instant)),
+        keep=lambda instant: store.commit(lambda tx: standing.keep(tx, instant)),
         steady=time.monotonic,
         tasks=lambda: attendant.running,
     )

@@ -153,6 +153,10 @@ class PostgresStore:
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
+    async def commit(self, unit: Unit[T]) -> T:
+        """As `write`: a commit that is not waited for would be seen by readers, on other connections, which don't wait for it."""
+        return await self.write(unit)
+
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit that only reads, on a snapshot."""
         return await self._patiently(lambda seat: self._read(seat, unit))

@@ -16,6 +16,11 @@ the disk works the loop thread reads requests and collects the next group, and r
 that ran meanwhile were smaller, and each paid for its own commit, flush and bells. Reads run inline on their own
 connection and, since they may see the commit that is not yet forced, are released with the same flush.
 
+A house whose clock is moved by hand does most of its work for nobody who waits. Such a unit (`commit`) is answered at its COMMIT,
+and the next runs while a flush is in hand or before there is one. The log's frames are chained by their checksums: what a power cut
+leaves is a prefix of the commits. So whoever has waited for a flush that began after his commit has everything before it on
+disk, too; and replies do wait, also for commits of others that they could have seen.
+
 Checkpoints are PASSIVE, on the flusher thread, after a flush: nobody waits for them. Under load there is always a
 commit that came in meanwhile, so the loop thread then copies those last pages itself, between two groups, and the log
 starts over.
@@ -31,15 +36,16 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any
 
 import apsw
 
 from tasuki.store import sqlite_file
-from tasuki.store.store import MET_TOO_OFTEN, MOST_TURNS, Conflict, Params, Row, T, Unit
+from tasuki.store.sqlite_tx import SqliteTx, Waiting
+from tasuki.store.store import MOST_TURNS, Conflict, T, Unit
 from tasuki.values.chance import Chance
 from tasuki.values.errors import StoreError, StoreFull, TasukiError
 from tasuki.values.instant import Clock, Instant
@@ -50,80 +56,12 @@ CHECKPOINT_PAGES = 4_000
 """WAL pages (16 MiB) after which the flusher copies them into the database file."""
 MAX_GROUP = 256
 """Units per commit, so that no reply waits for an unbounded line before it."""
+FLUSH_WITHIN_S = 0.1
+"""After how long at the latest a flush begins of what nobody waits for."""
 
 _STOPPING = "The node is stopping; nothing was changed."
 _BROKEN = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NotADBError)
 """What concerns the file and not the unit."""
-
-
-class SqliteTx:
-    """A unit's view of the one writer (or of a reader)."""
-
-    __slots__ = ("_connection", "_execute", "chance", "notes", "now", "real_now", "rings")
-
-    stripe = 0
-
-    def __init__(self, connection: apsw.Connection, now: Instant, real_now: Instant, chance: Chance) -> None:
-        self._connection = connection
-        self._execute = connection.execute
-        self.now = now
-        self.real_now = real_now
-        self.chance = chance
-        self.notes: dict[str, Any] = {}
-        self.rings: list[tuple[str, int]] = []
-
-    def all(self, sql: str, params: Params = ()) -> list[Row]:
-        """Run a statement and answer all its rows."""
-        return self._execute(sql, params).fetchall()
-
-    def one(self, sql: str, params: Params = ()) -> Row | None:
-        """Run a statement and answer its first row, or None."""
-        rows = self._execute(sql, params).fetchall()
-        return rows[0] if rows else None
-
-    def run(self, sql: str, params: Params = ()) -> int:
-        """Run a statement and answer how many rows it changed."""
-        self._execute(sql, params)
-        return self._connection.changes()
-
-    def many(self, sql: str, rows: Sequence[Params]) -> None:
-        """Run one statement for each of `rows`."""
-        self._connection.executemany(sql, rows)
-
-    def lock(self, sql: str, params: Params = ()) -> None:
-        """Do nothing: there is nobody to keep away."""
-
-    def alone(self) -> None:
-        """Do nothing: it is."""
-
-    def ring(self, topic: str, times: int = 1) -> None:
-        """Ring the bell for `topic` after the commit."""
-        self.rings.append((topic, times))
-
-
-class _Waiting(Generic[T]):
-    """A unit with the future of whoever waits for it."""
-
-    __slots__ = ("error", "future", "result", "unit")
-
-    def __init__(self, unit: Unit[T], future: "asyncio.Future[T]") -> None:
-        self.unit = unit
-        self.future = future
-        self.result: T | None = None
-        self.error: BaseException | None = None
-
-    def release(self) -> None:
-        if self.future.done():  # the client went away; its unit counts all the same
-            return
-        error = self.error
-        if isinstance(error, Conflict):
-            error = StoreError(MET_TOO_OFTEN)
-        elif isinstance(error, StopIteration):  # a future takes none, as a coroutine raises none
-            error = RuntimeError("a unit raised StopIteration")
-        if error is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(self.result)  # type: ignore[arg-type]
 
 
 class SqliteStore:
@@ -146,11 +84,17 @@ class SqliteStore:
         self._on_ring = on_ring
         self._on_fatal = on_fatal or _exit
         self._fdatasync = fdatasync
-        self._pending: list[_Waiting[Any]] = []
+        self._pending: list[Waiting[Any]] = []
         self._scheduled = False
         self._stopping = False
         self._restarting = False
-        self._flushing: list[_Waiting[Any]] = []  # who waits for the flush in hand; empty: there is none
+        self._is_flushing = self._is_dirty = False
+        """A flush is in hand; something was committed since it (or the last one) began."""
+        self._flushing: list[Waiting[Any]] = []  # who waits for the flush in hand
+        self._committed: list[Waiting[Any]] = []  # who waits for the one after it
+        self._is_hurried = False
+        """A unit is pending that waits for its commit only."""
+        self._later: asyncio.TimerHandle | None = None
         self._lock_file = sqlite_file.lock(path) if path is not None else None
         name, self._vfs = (":memory:", None) if path is None else (str(path), vfs)
         try:
@@ -183,10 +127,18 @@ class SqliteStore:
 
     async def write(self, unit: Unit[T]) -> T:
         """Run a unit in the next group; answer after its commit is on disk."""
+        return await self._write(unit, at_commit=False)
+
+    async def commit(self, unit: Unit[T]) -> T:
+        """Run a unit in the next group; answer when it is committed, though perhaps not yet on disk."""
+        self._is_hurried = True
+        return await self._write(unit, at_commit=True)
+
+    async def _write(self, unit: Unit[T], *, at_commit: bool) -> T:
         if self._stopping:
             raise StoreError(_STOPPING)
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(unit, loop.create_future())
+        waiting = Waiting(unit, loop.create_future(), at_commit=at_commit)
         self._pending.append(waiting)
         self._schedule(loop)
         result: T = await waiting.future  # (typed: a Future of a TypeVar answers Any)
@@ -195,10 +147,11 @@ class SqliteStore:
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit on a snapshot; answer when all that it could have seen is on disk."""
         result = self._look(unit)
-        if self._flushing:
-            waiting: _Waiting[T] = _Waiting(unit, asyncio.get_running_loop().create_future())
+        if self._is_flushing or self._is_dirty:
+            loop = asyncio.get_running_loop()
+            waiting: Waiting[T] = Waiting(unit, loop.create_future())
             waiting.result = result
-            self._flushing.append(waiting)
+            self._hold([waiting], loop)
             return await waiting.future
         return result
 
@@ -223,6 +176,8 @@ class SqliteStore:
             self._jobs.put(None)
             self._flusher.join()
             self._flusher = None
+            if self._is_dirty:
+                self._force()
             self._checkpointer.close()
             os.close(self._wal_fd)
             self._reader.close()
@@ -244,8 +199,8 @@ class SqliteStore:
     # -- the group ------------------------------------------------------------------------------------------
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run the next group soon; while a flush is in hand its end will, and the group grows meanwhile."""
-        if not self._scheduled and not self._flushing and self._pending:
+        """Run the next group soon; while a flush is in hand its end will, and the group grows meanwhile, unless one is in a hurry."""
+        if not self._scheduled and self._pending and (self._is_hurried or not self._is_flushing):
             self._scheduled = True
             loop.call_soon(self._run_group, loop)
 
@@ -255,6 +210,7 @@ class SqliteStore:
         if not group:
             return
         self._pending = self._pending[MAX_GROUP:]
+        self._is_hurried = any(waiting.at_commit for waiting in self._pending)
         now, real_now = self._clock.now(), self._real_clock.now()
         writer = self._writer
         before = writer.total_changes()
@@ -269,16 +225,16 @@ class SqliteStore:
             return
         for topic, times in rings:
             self._on_ring(topic, times)
-        if self._flusher is None or writer.total_changes() == before:
-            for waiting in group:
-                waiting.release()
-            self._schedule(loop)
-            return
-        self._flushing = group
-        self._jobs.put(loop)
+        self._is_dirty |= self._flusher is not None and writer.total_changes() != before
+        if self._is_dirty or self._is_flushing:
+            self._hold([waiting for waiting in group if not waiting.at_commit], loop)
+            group = [waiting for waiting in group if waiting.at_commit]
+        for waiting in group:
+            waiting.release()
+        self._schedule(loop)
 
     def _run_unguarded(
-        self, group: list[_Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
+        self, group: list[Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
     ) -> bool:
         """Run a group without savepoints, as if all went well, which it mostly does: two statements a unit saved.
 
@@ -303,7 +259,7 @@ class SqliteStore:
         return True
 
     def _run_guarded(
-        self, group: list[_Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
+        self, group: list[Waiting[Any]], now: Instant, real_now: Instant, rings: list[tuple[str, int]]
     ) -> None:
         """Run a group, each unit in its savepoint: one that raises rolls back alone, one that says `Conflict` runs again."""
         writer = self._writer
@@ -327,7 +283,7 @@ class SqliteStore:
                 break
             writer.execute("RELEASE unit")
 
-    def _fail_group(self, group: list[_Waiting[Any]], bad: Exception) -> None:
+    def _fail_group(self, group: list[Waiting[Any]], bad: Exception) -> None:
         """Say to each of a group that it was not kept; where the file itself is broken nobody knows, so the node ends first."""
         if isinstance(bad, _BROKEN) and not isinstance(bad, apsw.FullError):
             self._on_fatal(bad)
@@ -346,12 +302,41 @@ class SqliteStore:
 
     # -- the flusher ----------------------------------------------------------------------------------------
 
+    def _hold(self, some: list[Waiting[Any]], loop: asyncio.AbstractEventLoop) -> None:
+        """Have `some` wait for the first flush that covers all that is committed by now."""
+        if not self._is_dirty:
+            self._flushing += some  # the one in hand
+            return
+        self._committed += some
+        if self._committed:
+            self._flush(loop)
+        elif self._later is None:
+            self._later = loop.call_later(FLUSH_WITHIN_S, self._flush_late, loop)
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin a flush; if one is in hand, its end will."""
+        if self._is_flushing:
+            return
+        self._is_flushing, self._is_dirty = True, False
+        self._flushing, self._committed = self._committed, []
+        self._jobs.put(loop)
+
+    def _flush_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._later = None
+        if self._is_dirty:
+            self._flush(loop)
+
+    def _force(self) -> bool:
+        try:
+            self._fdatasync(self._wal_fd)
+        except OSError as bad:
+            self._on_fatal(bad)
+            return False
+        return True
+
     def _flush_forever(self) -> None:
         while (loop := self._jobs.get()) is not None:
-            try:
-                self._fdatasync(self._wal_fd)
-            except OSError as bad:
-                self._on_fatal(bad)
+            if not self._force():
                 return
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(self._flushed, loop)
@@ -360,9 +345,12 @@ class SqliteStore:
 
     def _flushed(self, loop: asyncio.AbstractEventLoop) -> None:
         """Release everybody whose commit, or what they read, is on disk now; then the group that grew meanwhile."""
+        self._is_flushing = False
         released, self._flushing = self._flushing, []
         for waiting in released:
             waiting.release()
+        if self._is_dirty and self._flusher is not None:
+            self._hold([], loop)
         self._schedule(loop)
 
     def _checkpoint(self, loop: asyncio.AbstractEventLoop) -> None:

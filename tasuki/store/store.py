@@ -89,6 +89,13 @@ class Store(Protocol):
     async def write(self, unit: Unit[T]) -> T:
         """Run a unit; answer after its commit has been flushed to disk. What it raises, the caller gets."""
 
+    async def commit(self, unit: Unit[T]) -> T:
+        """Run a unit; answer after its commit, perhaps before it has been flushed to disk. What it raises, the caller gets.
+
+        For work that nobody outside hears of before a `write` or a `read` that comes later: what that one answers has
+        this on disk, too. A power cut before takes back this unit and every later one, and none that was committed before.
+        """
+
     async def read(self, unit: Unit[T]) -> T:
         """Run a unit that only reads, on a snapshot; answer when all that it could have seen is on disk."""
 

@@ -225,6 +225,10 @@ class FaultyStore:
             raise Crash(kept=True, answer=answer)
         return answer
 
+    async def commit(self, unit: Unit[T]) -> T:
+        """As `write`."""
+        return await self.write(unit)
+
     async def read(self, unit: Unit[T]) -> T:
         """As the store's, where there is one."""
         self._look_alive()

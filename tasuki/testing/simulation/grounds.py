@@ -86,6 +86,9 @@ class _Share:
         self._shared.chance = self._chance
         return await self._store.write(unit)
 
+    async def commit(self, unit: Unit[T]) -> T:
+        return await self.write(unit)
+
     async def read(self, unit: Unit[T]) -> T:
         return await self._store.read(unit)
 
