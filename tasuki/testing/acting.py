@@ -256,7 +256,10 @@ class Cast:
 
     def lose(self, task: str) -> None:
         """Have the machine lose a task, with what it ran. Raises KeyError for one that does not run."""
-        play = next(one for key, one in self._plays.items() if task.endswith(key.task) and one.ended is None)
+        running = (one for key, one in self._plays.items() if task.endswith(key.task) and one.ended is None)
+        play = next(running, None)
+        if play is None:
+            raise KeyError(f"no scripted task {task} runs")
         play.lost, play.ends, play.effect = True, self.clock.now(), None
 
     def collect(self, settled: Collection[Key] = ()) -> list[Report]:

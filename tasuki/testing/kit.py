@@ -251,7 +251,10 @@ class Kit:
         return self._run(lambda life: looking.tasks(life, family, status, runs, self._outside.log_of))
 
     def record_events(self, bus: str = "default") -> None:
-        """Write down every event of a bus from here on, for `events`: by a rule and a queue, both named `tasuki-recorder`."""
+        """Write down every event of a bus from here on, for `events`: by a rule and a queue, `tasuki-recorder-BUS`.
+
+        The queue keeps them for 14 days.
+        """
         self._run(lambda life: looking.record(life, self.config, bus))
         self.settle()
 
@@ -348,15 +351,20 @@ class Kit:
         """End the house, and what still runs for it. Raises what a task's function raised and nobody has heard of."""
         if self._closed:
             return
-        if self._life is not None:
-            life = self._life
+        life = self._living()
+        try:
             self._outside.end(lambda: life.run(life.rest(for_tasks=False)))
-            self._closed = True
-            self._life.end()
+        finally:
+            self._let_go()
+        self._raise_troubles()
+
+    def _let_go(self) -> None:
+        last = self._living()
+        self._closed = True
+        last.end()
         self._clients.close()
         self._listener.close()
         self._remove_folder()
-        self._raise_troubles()
 
     def _remove_folder(self) -> None:
         if self.folder is not None:

@@ -1,8 +1,10 @@
 """Asks a node's life for what `looks.py` shows: through the operations that clients call, and one statement for messages."""
 
+import warnings
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from zlib import crc32
 
 from tasuki.services.queues.model import Content
 from tasuki.store.store import Tx
@@ -26,10 +28,12 @@ from tasuki.values.arns import build_arn
 from tasuki.values.config import Config
 from tasuki.values.documents import dumps, unpack
 from tasuki.values.errors import DomainError
-from tasuki.values.instant import to_datetime
+from tasuki.values.instant import DAY, SECOND, to_datetime
 
 PAGE = 1_000
 RECORDER = "tasuki-recorder"
+RECORDED_DAYS = 14
+"""No queue keeps a message longer."""
 
 
 class NoSuchThing(LookupError):
@@ -199,13 +203,17 @@ def _short(arn: str) -> str:
 
 
 def _recorder(bus: str) -> str:
-    return f"{RECORDER}-{bus.rpartition('/')[2]}"[:64]
+    """Name the rule and the queue of a bus. Rules have 64 characters at most, and queues no dots, as buses may."""
+    name = bus.rpartition("/")[2]
+    fit = name.replace(".", "_")[: 63 - len(RECORDER)]
+    return f"{RECORDER}-{fit}" if fit == name else f"{RECORDER}-{fit[:-9]}-{crc32(name.encode()):08x}"
 
 
 async def record(life: Life, config: Config, bus: str) -> None:
     """Have a rule pass every event of a bus to a queue that only we look into."""
     name = _recorder(bus)
-    await life.call("sqs", "CreateQueue", {"QueueName": name})
+    kept_for = {"MessageRetentionPeriod": str(RECORDED_DAYS * DAY // SECOND)}
+    await life.call("sqs", "CreateQueue", {"QueueName": name, "Attributes": kept_for})
     pattern = dumps({"account": [{"exists": True}]})
     await life.call("events", "PutRule", {"Name": name, "EventBusName": bus, "EventPattern": pattern})
     target = {"Id": "queue", "Arn": build_arn("sqs", config.region, config.account, name)}
@@ -213,13 +221,19 @@ async def record(life: Life, config: Config, bus: str) -> None:
 
 
 async def events(life: Life, config: Config, bus: str) -> list[Event]:
-    """Answer what was recorded of a bus. Raises `NoSuchThing` where nothing was to be."""
+    """Answer what was recorded of a bus, and warn of what is too old. Raises `NoSuchThing` where nothing was to be."""
     try:
         kept = await queue(life, config, _recorder(bus))
     except NoSuchThing:
         raise NoSuchThing(
             f'the events of bus {bus!r} are not recorded: say house.record_events("{bus}") before'
         ) from None
+    if kept.expired:
+        warnings.warn(
+            f"what was recorded of bus {bus!r} more than {RECORDED_DAYS} days ago is gone ({kept.expired} of its events): ask for "
+            "house.events() in between",
+            stacklevel=1,
+        )
     found = []
     for message in kept.messages:
         told = message.json

@@ -31,6 +31,26 @@ def test_events_of_a_bus_are_recorded_from_when_it_is_asked_for(house: Kit) -> N
     assert (one.source, one.detail_type, one.detail, one.time) == ("shop", "order", {"n": 1}, house.now)
 
 
+def test_each_bus_has_its_own_record_whatever_it_is_called(house: Kit) -> None:
+    buses = ["shop.orders", "shop_orders", "o" * 100, "o" * 101]
+    for bus in buses:
+        boto3.client("events").create_event_bus(Name=bus)
+        house.record_events(bus)
+        put({"bus": bus}, bus)
+    assert [[one.detail["bus"] for one in house.events(bus)] for bus in buses] == [[bus] for bus in buses]
+
+
+def test_events_are_kept_for_two_weeks_and_who_asks_later_is_told(house: Kit) -> None:
+    house.record_events()
+    put({"n": 1})
+    house.advance(days=13)
+    assert [one.detail for one in house.events()] == [{"n": 1}]
+    put({"n": 2})
+    house.advance(days=2)
+    with pytest.warns(UserWarning, match=r"bus 'default' more than 14 days ago is gone \(1 of its events\)"):
+        assert [one.detail for one in house.events()] == [{"n": 2}]
+
+
 def test_the_houses_own_events_are_recorded_too(house: Kit) -> None:
     house.record_events()
     arn = start(machine("m", P={"Type": "Pass"}))

@@ -13,7 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
-from tasuki.testing import Kit, Run, Script, ScriptMissing
+from tasuki.testing import Kit, Restless, Run, Script, ScriptMissing
 from tests.kit.town import ROLE, job, machine, queue, start, task_definition
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -244,6 +244,24 @@ def test_a_machine_that_loses_a_task_says_so_and_nothing_runs_twice(house: Kit) 
     house.lose(part.runs[0].task)
     assert house.execution(arn).assert_failed().error == "States.TaskFailed"
     assert len(part.runs) == 1
+    with pytest.raises(KeyError, match=r"no scripted task .* runs"):
+        house.lose(part.runs[0].task)
+
+
+def test_a_house_that_cannot_come_to_rest_is_closed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def restless(_rest: Any) -> None:
+        raise Restless("a round fails again and again")
+
+    house = Kit(real_tasks=True)
+    monkeypatch.setattr(house._outside, "end", restless)
+    with pytest.raises(Restless):
+        house.close()
+    assert house.folder is not None
+    assert not house.folder.exists()
+    with pytest.raises(RuntimeError, match="closed"):
+        house.settle()
+    with Kit(port=house.config.port):
+        """Its port is free again."""
 
 
 @pytest.mark.tasuki(real_tasks=True)
