@@ -117,9 +117,9 @@ class Tally:
 
     def add(self, tx: Tx) -> None:
         """Add what has happened since the last time. Reads only."""
-        new = since(tx, self.before)
+        new, now = since(tx, self.before), look(tx)  # before anything is kept: what is read may have to be read again
         self.counts = Counts(*(one + other for one, other in zip(self.counts, new, strict=True)))
-        self.before = look(tx)
+        self.before = now
 
 
 def _row(tx: Tx, sql: str, *params: int) -> tuple[int, ...]:
