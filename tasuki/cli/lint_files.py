@@ -4,8 +4,9 @@ r"""What `lint` is given, what is looked for in it, and where: definitions, requ
 file                                                  looked at
 ====================================================  ===================================================================
 JSON with StartAt or States, and what is nothing else a state machine definition (`language/lint.py`)
-JSON with the members of CreateSchedule, PutRule,     that request, or each of an array of them
-PutTargets or CreatePipe
+JSON with the members of CreateSchedule, PutRule,     that request, or each of an array of them, with the members
+PutTargets, CreatePipe, CreateApiDestination or       that its model has (`lint_requests.py`)
+CreateConnection (or Update...)
 JSON or YAML with Resources                           a CloudFormation or SAM template: its schedules, rules and pipes
 JSON of `terraform show -json`                        the same of a plan or state
 `.tf`                                                 schedule expressions and zones, and what `jsonencode` will escape
@@ -20,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasuki.cli.lint_requests import recognise
 from tasuki.cli.lint_resources import (
     Check,
     Seen,
@@ -137,10 +139,13 @@ def _is_plan(value: Any) -> bool:
 
 
 def _request(place: Place) -> Check | None:
-    """Answer what looks at a request, by the members it has."""
+    """Answer what looks at a request, or at a part of one, by the members it has."""
     value: Any = place.value
     if not isinstance(value, dict) or "StartAt" in value or "States" in value:
         return None
+    taken = recognise(value)
+    if taken is not None:
+        return taken.look
     if "FlexibleTimeWindow" in value or ("Target" in value and "ScheduleExpression" in value):
         return check_schedule
     if "ScheduleExpression" in value or "EventPattern" in value or isinstance(value.get("Targets"), list):

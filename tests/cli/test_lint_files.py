@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tasuki.cli import lint
 from tasuki.cli.complaints import Code
 from tasuki.cli.lint_files import survey_file
+from tasuki.cli.lint_requests import recognise
 from tasuki.cli.lint_resources import RESERVED
 from tasuki.cli.lint_sources import read_json, read_yaml
 from tasuki.cli.lint_terraform import Terraform
@@ -115,6 +116,124 @@ def test_one_mistake_in_a_request(request_: dict[str, Any], location: str, code:
     assert (where, what) == (location, code)
     key = f'"{location.rpartition("/")[2]}"'
     assert key in json.dumps(request_, indent=1).splitlines()[(line or 0) - 1]
+
+
+def renamed(given: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    return {new if name == old else name: value for name, value in given.items()}
+
+
+DESTINATION = {
+    "Name": "hook",
+    "ConnectionArn": "arn:aws:events:us-east-1:000000000000:connection/c/11111111-2222-3333-4444-555555555555",
+    "InvocationEndpoint": "https://example.com/",
+    "HttpMethod": "POST",
+}
+CONNECTION = {
+    "Name": "c",
+    "AuthorizationType": "BASIC",
+    "AuthParameters": {"BasicAuthParameters": {"Username": "ann", "Password": "s3cret-word"}},
+}
+PIPE = {"Name": "p", "Source": "arn:aws:sqs:us-east-1:0:q", "Target": "arn:aws:sqs:us-east-1:0:r", "RoleArn": "r"}
+RULE = {"Name": "r", "ScheduleExpression": "rate(1 hour)", "State": "ENABLED"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(SCHEDULE, DESTINATION, CONNECTION, PIPE, RULE),
+        {"Rule": "r", "Targets": [{"Id": "1", "Arn": "a"}]},
+        {"Name": "c", "AuthorizationType": "BASIC"},
+    ],
+    ids=["schedule", "destination", "connection", "pipe", "rule", "targets", "an update of a connection"],
+)
+def test_each_kind_of_request_is_known_and_clean(given: dict[str, Any]) -> None:
+    survey = survey_file("a.json", json.dumps(given))
+    assert (survey.seen, survey.what) == ([], "a request")
+
+
+@pytest.mark.parametrize(
+    ("given", "old", "new"),
+    [
+        (SCHEDULE, "ScheduleExpression", "ScheduleExpresion"),
+        (SCHEDULE, "FlexibleTimeWindow", "FlexibleTimeWindows"),
+        (SCHEDULE, "Target", "Targt"),
+        (RULE, "ScheduleExpression", "ScheduleExpresion"),
+        ({"Name": "r", "EventPattern": "{}"}, "EventPattern", "EventPatern"),
+        ({"Rule": "r", "Targets": []}, "Targets", "Taregts"),
+        (PIPE, "Source", "Sorce"),
+        (PIPE, "Target", "target"),
+        (DESTINATION, "InvocationEndpoint", "InvocationEndPoint"),
+        (CONNECTION, "AuthorizationType", "AuthorisationType"),
+    ],
+)
+def test_a_misspelt_member_is_named_with_the_right_one(given: dict[str, Any], old: str, new: str) -> None:
+    [one] = survey_file("a.json", json.dumps(renamed(given, old, new))).seen
+    assert (one.finding.code, one.finding.severity, one.finding.location) == ("UNKNOWN_FIELD", "ERROR", f"/{new}")
+    assert f"no member {new}" in one.finding.message
+    assert one.finding.fix == f"Did you mean {old}?"
+
+
+@pytest.mark.parametrize(
+    ("given", "location", "near"),
+    [
+        (target(RetryPolicie={"MaximumRetryAttempts": 1}), "/Target/RetryPolicie", "RetryPolicy"),
+        (target(RetryPolicy={"MaximumRetries": 1}), "/Target/RetryPolicy/MaximumRetries", "MaximumRetryAttempts"),
+        ({"Rule": "r", "Targets": [{"Id": "1", "ARN": "a"}]}, "/Targets[0]/ARN", "Arn"),
+    ],
+)
+def test_what_is_misspelt_deeper_down_is_found_where_it_stands(given: Any, location: str, near: str) -> None:
+    [one] = survey_file("a.json", json.dumps(given)).seen
+    assert (one.finding.location, near in one.finding.fix) == (location, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "location", "says"),
+    [
+        ({**DESTINATION, "HttpMethod": "FETCH"}, "/HttpMethod", "enum value set"),
+        (
+            {**DESTINATION, "InvocationRateLimitPerSecond": 0},
+            "/InvocationRateLimitPerSecond",
+            "greater than or equal to 1",
+        ),
+        ({**DESTINATION, "InvocationRateLimitPerSecond": "5"}, "/InvocationRateLimitPerSecond", "another type"),
+        ({**DESTINATION, "InvocationEndpoint": "https://ex ample/"}, "/InvocationEndpoint", "pattern"),
+        (
+            {n: v for n, v in DESTINATION.items() if n != "HttpMethod"}
+            | {"Description": "d", "InvocationRateLimitPerSecond": 0},
+            "/InvocationRateLimitPerSecond",
+            "greater",
+        ),
+        (
+            {**CONNECTION, "AuthParameters": {"BasicAuthParameters": {"Username": "ann"}}},
+            "/AuthParameters/BasicAuthParameters",
+            "Password is missing",
+        ),
+    ],
+)
+def test_destinations_and_connections_keep_to_the_model(given: Any, location: str, says: str) -> None:
+    [one] = survey_file("a.json", json.dumps(given)).seen
+    assert (one.finding.code, one.finding.location) == ("REFUSED_VALUE", location)
+    assert says in one.finding.message
+
+
+def test_no_secret_is_shown() -> None:
+    given = {**CONNECTION, "AuthParameters": {"BasicAuthParameters": {"Username": "ann", "Password": "s3cret" * 200}}}
+    said = str(survey_file("a.json", json.dumps(given)).seen)
+    assert "length less than or equal to 512" in said
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"Comment": "c", "StartsAt": "A", "State": {}},
+        {"Name": "n", "Description": "d", "Tags": []},
+        {"source": ["a"], "detail-type": ["b"]},
+        {"family": "f", "containerDefinitions": []},
+    ],
+)
+def test_what_is_like_no_request_is_none(given: Any) -> None:
+    assert recognise(given) is None
 
 
 def test_requests_in_an_array() -> None:
