@@ -73,7 +73,7 @@ LINES: tuple[Line, ...] = (
     ),
     Line(
         "wait p50",
-        "half of the jobs waited no longer, from arrival to the start of the try that succeeded",
+        "half of the jobs that were done waited no longer, from arrival to the start of the try that succeeded",
         lambda one: duration(one.waits.p50),
     ),
     Line("wait p95", "95% of them", lambda one: duration(one.waits.p95)),
@@ -145,7 +145,7 @@ SWEEP: Mapping[str, tuple[str, "Callable[[Point], str]"]] = {
         "calls of a task per job, with AWS's own pipes' polls, as a part of the fleet's: above 100% they are more",
         lambda one: percent(one.calls if one.workers else None),
     ),
-    "holds": ("yes: so much is saved as claimed, within the tolerance, and nobody waits for more than a start", lambda one: "yes" if one.saves and one.waits_not else "no"),
+    "holds": ("yes: so much is saved as claimed, within the tolerance, and first tries (p95) wait for hardly more than a start", lambda one: "yes" if one.saves and one.waits_not else "no"),
 }  # fmt: skip
 
 
@@ -180,9 +180,7 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 def show_legend() -> None:
     """Print what each line and each column is."""
     width = max(len(name) for name in (*SWEEP, *(one.name for one in LINES)))
-    screen.line(
-        "* worked out (amount times price, polls of AWS's own pipes); all else is counted in the play. p95: of all jobs.\n"
-    )
+    screen.line("* worked out (amount times price, polls of AWS's own pipes); all else is counted in the play.\n")
     screen.line("A column for each strategy:")
     for name, says in STRATEGIES.items():
         screen.line(f"  {name.ljust(width)}  {says}")

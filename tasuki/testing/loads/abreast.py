@@ -5,6 +5,7 @@ Each play is one of its own seed and clock, so what comes out is the same howeve
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
@@ -25,12 +26,18 @@ def each(work: Callable[[Given], Got], given: Sequence[Given], processes: int) -
         yield from map(work, given)
         return
     # Spawned and not forked: a fork would take an open store and half an event loop along.
-    pool = ProcessPoolExecutor(min(processes, len(given)), mp_context=multiprocessing.get_context("spawn"))
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(processes, len(given)), mp_context=spawn, initializer=_begin)
     try:
         for ready in [pool.submit(work, one) for one in given]:
             yield ready.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """Ctrl-C ends a process at once and without a word: the one that asked for its plays says what there is to say."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def processors() -> int:
