@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-_STEP = re.compile(r"""\.([^.\[\]<>"'\s]+)|\[(\d+|\*)\]|\['([^']*)'\]|\["([^"]*)"\]""")
+_STEP = re.compile(r"""\.([^.\[\]<>"'\s]+)|\[([0-9]{1,9}|\*)\]|\['([^']*)'\]|\["([^"]*)"\]""")
 
 Finder: TypeAlias = Callable[[Any], Any]
 

@@ -166,7 +166,7 @@ def _cidr(tokens: Tokens) -> Test:
     address, slash, bits = text.partition("/")
     if not slash or "/" in bits:
         tokens.fail("Malformed CIDR, one '/' required")
-    if not re.fullmatch(r"\d{1,4}", bits):
+    if not re.fullmatch(r"[0-9]{1,4}", bits):
         tokens.fail("Malformed CIDR, mask bits must be an integer")
     try:
         start = ipaddress.ip_address(address)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"')
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 _WORD = re.compile(r"true|false|null")
 _NO_WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
@@ -111,7 +111,7 @@ class Tokens:
 
     def _read(self) -> Token:
         start, here = self._offset, self._peek()
-        if here == "\0":
+        if start >= len(self.text):
             if self._open:
                 self._unexpected(f"expected close marker for {'Array' if self._open[-1] == '[' else 'Object'}")
             return Token("end", None, start)
