@@ -173,7 +173,7 @@ def literal_sources(pattern: str) -> frozenset[str] | None:
     """
     try:
         read = loads(pattern)
-    except MalformedDocument:  # a repeated key: the last one counts, and which that is, the pattern's own reader knows
+    except MalformedDocument:  # half a surrogate pair, a number beyond doubles: the pattern's own reader takes them
         return None
     sources = read.get("source") if isinstance(read, Mapping) and "$or" not in read else None
     if isinstance(sources, list) and all(isinstance(one, str) for one in sources):

@@ -43,6 +43,8 @@ COUNTS_ONCE = 16 * 1024
 """Bytes of an event that count as one: one of 256 KiB counts as seventeen."""
 PAUSE_MS = 10 * SECOND
 """How long an event is left alone that could not be looked at."""
+OTHERS_MS = 50
+"""When to look again at what another node has in hand: its unit is over soon, and perhaps undone."""
 INVALID = "invalid"
 """In a delivery's context: why its payload could not be made."""
 HOPS = "Hops"
@@ -85,7 +87,7 @@ class Matching:
         return min(self._paused.values(), default=None) if rows else None
 
     def run(self, tx: Tx) -> Instant | None:
-        """Look at the next events."""
+        """Look at the next events; where all are in other nodes' hands, again in a little while."""
         waiting = [Waiting(*row) for row in tx.all(sql.TAKE_EVENTS, (MOST_EVENTS + len(self._paused),))]
         room, over = MOST_DELIVERIES, []
         for event in waiting:
@@ -104,7 +106,7 @@ class Matching:
         if over:
             tx.many(sql.DROP_EVENT, over)
         tx.notes.pop(_EVENT, None)
-        return tx.now if waiting else None
+        return tx.now if waiting else tx.now + OTHERS_MS
 
     def failed(self, notes: Mapping[str, Any], now: Instant, why: Exception) -> bool:
         """Leave an event alone that could not be looked at; when the store is at fault, it is not."""

@@ -19,7 +19,7 @@ from tasuki.values.instant import SECOND
 
 _NEEDS_ROLE = frozenset({"ecs", "states"})
 _KINDS = {
-    "sqs": "SQS queues",
+    "sqs": "standard SQS queues",
     "states": "Step Functions state machines",
     "ecs": "ECS clusters (with EcsParameters)",
     "events": "event buses and API destinations",
@@ -62,10 +62,16 @@ def compile_target(target: Mapping[str, Any], rule_arn: str, rule_name: str) -> 
 def unoffered(target: Mapping[str, Any], offered: Mapping[str, Any]) -> str | None:
     """Say why nothing could ever be delivered to a target here, or None."""
     arn = parse_arn(target["Arn"])
-    if arn is not None and arn.service in offered and (arn.service != "events" or _is_bus(arn) or _is_destination(arn)):
+    if arn is not None and arn.service in offered and _is_offered(arn):
         return None
     kinds = ", ".join(words for service, words in _KINDS.items() if service in offered)
     return f"The target {target['Arn']} is not offered here. Offered are {kinds or 'no targets'}."
+
+
+def _is_offered(arn: Arn) -> bool:
+    if arn.service == "events":
+        return _is_bus(arn) or _is_destination(arn)
+    return not (arn.service == "sqs" and arn.resource.endswith(".fifo"))
 
 
 def _is_bus(arn: Arn) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from tasuki.services.switchboard import Happening
 from tasuki.testing import ManualClock
 from tasuki.values.errors import DomainError
+from tasuki.values.instant import SECOND
 from tests.services.buses.stage import ACCOUNT, REGION, Stage
 from tests.stores import kept
 
@@ -162,3 +163,12 @@ def test_the_house_tells_events_of_its_own(stage: Stage) -> None:
     stage.house.drain()
     (event,) = stage.received()
     assert (event["detail"], event["resources"], event["source"]) == ({"n": 1}, ["arn:x"], "aws.house")
+
+
+def test_a_round_that_finds_all_events_in_other_hands_waits_a_little(stage: Stage) -> None:
+    """None would have the node look again at once, and again, as long as the other node's unit takes."""
+    [poll] = stage.house.rooms["buses"].polls
+    now = stage.house.now
+    due = stage.house.unit(poll.run)
+    assert due is not None
+    assert now < due < now + SECOND

@@ -409,7 +409,12 @@ def test_a_target_that_makes_no_sense(stage: Stage, target: dict[str, Any], word
 
 
 @pytest.mark.parametrize(
-    "arn", [*(f"arn:aws:{one}:{REGION}:{ACCOUNT}:x" for one in ("lambda", "sns", "logs", "firehose", "events")), "x"]
+    "arn",
+    [
+        *(f"arn:aws:{one}:{REGION}:{ACCOUNT}:x" for one in ("lambda", "sns", "logs", "firehose", "events")),
+        f"arn:aws:sqs:{REGION}:{ACCOUNT}:x.fifo",
+        "x",
+    ],
 )
 def test_what_no_room_takes_is_a_failed_entry_and_the_others_stand(stage: Stage, arn: str) -> None:
     stage.rule(SHOP)
@@ -418,7 +423,10 @@ def test_what_no_room_takes_is_a_failed_entry_and_the_others_stand(stage: Stage,
     put = stage.events("PutTargets", Rule="r", Targets=targets)
     (failed,) = put["FailedEntries"]
     assert (put["FailedEntryCount"], failed["TargetId"]) == (1, "a")
-    assert "is not offered here. Offered are SQS queues, Step Functions state machines, " in failed["ErrorMessage"]
+    assert (
+        "is not offered here. Offered are standard SQS queues, Step Functions state machines, "
+        in failed["ErrorMessage"]
+    )
     assert [one["Id"] for one in stage.events("ListTargetsByRule", Rule="r")["Targets"]] == ["b"]
 
 
