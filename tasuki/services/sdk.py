@@ -153,10 +153,10 @@ def call_universal(switchboard: Switchboard, tx: Tx, arn: str, payload: str, cal
     call = _universal_call(switchboard, arn)
     try:
         parameters = loads(payload)
-        given = _in_sdk_names(call.action.input, parameters)
-        output = call.call(tx, given, caller).output
     except MalformedDocument as bad:
         raise NotCallable(f"The input of {arn} must be a JSON object with the operation's parameters: {bad}") from None
+    try:
+        output = call.call(tx, _in_sdk_names(call.action.input, parameters), caller).output
     except Misfit as wrong:
         said = str(wrong).replace("Step Functions", call.action.name)
         raise NotCallable(f"The input of {arn} does not fit the operation: {said}") from None

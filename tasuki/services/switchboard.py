@@ -206,7 +206,7 @@ class Handover:
     target_id: str
     trace: str
     outcome: str
-    """`DELIVERED`, `FILTERED`, or `FAILED: reason`."""
+    """`DELIVERED`, `DUPLICATE`, `FILTERED`, or `FAILED`, `DEAD_LETTERED`, `DROPPED` and `: reason`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,9 +120,10 @@ def kept_of(row: Row) -> Kept:
 
 
 def shortened(code: str, message: str) -> Refusal:
-    """Answer a refusal as every store keeps it (PostgreSQL's texts can't hold U+0000), not longer than anybody reads."""
-    texts = (text.replace("\0", "\N{SYMBOL FOR NULL}") for text in (code, message))
-    return Refusal(*(text if len(text) <= LONGEST_WORDS else text[: LONGEST_WORDS - 1] + "…" for text in texts))
+    """Answer a refusal as it is kept, no longer than anybody reads."""
+    return Refusal(
+        *(text if len(text) <= LONGEST_WORDS else text[: LONGEST_WORDS - 1] + "…" for text in (code, message))
+    )
 
 
 def described(kept: Kept, turn: Instant | None) -> dict[str, Any]:

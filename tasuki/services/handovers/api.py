@@ -3,8 +3,8 @@
 Input: at most one of `Trace`, `MessageId`, `ExecutionArn`, `SourceArn` (of a schedule or rule: all that it posted; a pipe's
 hand-overs are found by message); `MaxResults` (1 to 1,000, default 100), `NextToken`.
 Output: `Handovers`, oldest first, each with `At`, `SourceArn`, `MessageId`, `PipeArn`, `TargetArn`, `ExecutionArn`,
-`Trace`, `Outcome` (`DELIVERED`, `DUPLICATE`, `FILTERED`, or `FAILED: reason`; empty members are left out); and
-`NextToken` if there is more.
+`Trace`, `Outcome`; empty members are left out; and `NextToken` if there is more. `Outcome` is `DELIVERED`, `DUPLICATE` or
+`FILTERED`, `FAILED: reason` of one try, and `DEAD_LETTERED: reason` or `DROPPED: reason` of a delivery that was given up.
 
 Oldest first means: by their numbers, which they get while their units run. Where units run beside each other (PostgreSQL), one
 with a smaller number may be committed a little later; whoever follows the listing by its tokens can miss it, and finds it by

@@ -24,15 +24,10 @@ def record_all(tx: Tx, handovers: Sequence[Handover]) -> None:
     tx.many(
         queries.INSERT,
         [
-            (now, h.source, h.source_id, h.via, h.target, h.target_id, h.trace[:LONGEST_TRACE], _kept(h.outcome))
+            (now, h.source, h.source_id, h.via, h.target, h.target_id, h.trace[:LONGEST_TRACE], h.outcome)
             for h in handovers
         ],
     )
-
-
-def _kept(outcome: str) -> str:
-    """Answer an outcome as every store keeps it: PostgreSQL's texts can't hold U+0000, which an execution's cause may."""
-    return outcome.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
 def handed_over(tx: Tx, target_id: str) -> bool:
