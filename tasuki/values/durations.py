@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 
-from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime
+from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime, has_date
 
 FORMS = "90 (seconds), 36h, 1d12h, 500ms, PT36H or P1DT12H"
 INSTANT_FORMS = "2026-10-10T01:00:00+09:00 or 2026-10-09T16:00:00Z"
@@ -43,4 +43,7 @@ def parse_instant(text: str) -> Instant:
         raise ValueError(f'"{text}" is no instant; write {INSTANT_FORMS}') from None
     if moment.tzinfo is None:
         raise ValueError(f'"{text}" does not say its zone; write {INSTANT_FORMS}')
-    return from_datetime(moment)
+    instant = from_datetime(moment)
+    if not has_date(instant):
+        raise ValueError(f'"{text}" is not between the year 1 and the year 9999')
+    return instant

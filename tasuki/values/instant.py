@@ -15,6 +15,9 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
+EARLIEST, LATEST = -62_135_510_400 * SECOND, 253_402_214_400 * SECOND
+"""The second day of the year 1 and the last of 9999: what lies between can be written as a date, in any zone."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
@@ -35,6 +38,11 @@ def to_iso(instant: Instant) -> str:
 def from_datetime(moment: datetime) -> Instant:
     """Turn an aware datetime into an instant, dropping what is finer than a millisecond."""
     return (moment - _EPOCH) // _MS
+
+
+def has_date(instant: Instant) -> bool:
+    """Tell whether an instant that somebody gave can be written as a date, whatever the zone."""
+    return EARLIEST <= instant < LATEST
 
 
 def to_datetime(instant: Instant) -> datetime:

@@ -8,13 +8,14 @@ else (recorded: aws_sdk_task_service/test_s3_put_object).
 """
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any
 
 from tasuki.values.documents import dumps
 from tasuki.values.errors import TasukiError
-from tasuki.values.instant import from_datetime, to_iso
+from tasuki.values.instant import Instant, from_datetime, has_date, to_iso
 from tasuki.values.service_models import Shape
 
 _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -122,10 +123,12 @@ def _scalar(shape: Shape, value: Any, at: str) -> Any:
 
 def _instant(value: Any, at: str) -> int:
     """Read a timestamp: ISO 8601, as Step Functions wants it."""
-    try:
-        return from_datetime(datetime.fromisoformat(value))
-    except (TypeError, ValueError):
-        raise Misfit(f"The value for the field '{at}' must be a valid ISO 8601 timestamp") from None
+    instant: Instant | None = None
+    with suppress(TypeError, ValueError):
+        instant = from_datetime(datetime.fromisoformat(value))
+    if instant is None or not has_date(instant):
+        raise Misfit(f"The value for the field '{at}' must be a valid ISO 8601 timestamp")
+    return instant
 
 
 def _must_be(at: str, wanted: str) -> Misfit:

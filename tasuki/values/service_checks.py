@@ -17,13 +17,12 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from tasuki.values.errors import DomainError
-from tasuki.values.instant import Instant, from_datetime
+from tasuki.values.instant import EARLIEST, LATEST, SECOND, Instant, from_datetime
 from tasuki.values.service_models import Member, Service, Shape
 
 INTEGERS = {"integer": 1 << 31, "long": 1 << 63}
 """Integer kinds and the first number that no longer fits."""
-EARLIEST_S, LATEST_S = -62_135_510_400, 253_402_214_400
-"""The second day of the year 1 and the last of 9999: what can be written as a date, in any zone."""
+EARLIEST_S, LATEST_S = EARLIEST // SECOND, LATEST // SECOND
 PATTERN_LENGTH = 8_192
 """Longer texts are not matched against patterns: their length is what is wrong with them."""
 _ARTICLES = {

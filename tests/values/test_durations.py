@@ -57,3 +57,9 @@ def test_an_instant_says_its_zone() -> None:
         parse_instant("2026-10-10T01:00:00")
     with pytest.raises(ValueError, match="is no instant"):
         parse_instant("tomorrow")
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+09:00", "9999-12-31T23:59:59-09:00"])
+def test_an_instant_that_is_no_date_elsewhere_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not between the year 1 and the year 9999"):
+        parse_instant(text)

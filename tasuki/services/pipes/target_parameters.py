@@ -10,6 +10,7 @@ a made-up value would go to the wrong group, or start the wrong command.)
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -18,8 +19,7 @@ from tasuki.rules.paths import MISSING, compile_path
 from tasuki.services.pipes.errors import UnresolvedParameter, invalid_field
 from tasuki.values import documents
 from tasuki.values.errors import MalformedDocument
-from tasuki.values.instant import from_datetime
-from tasuki.values.service_checks import EARLIEST_S, LATEST_S
+from tasuki.values.instant import Instant, from_datetime, has_date
 
 Resolver: TypeAlias = Callable[[Any], dict[str, Any]]
 """Takes an event, answers the target's parameters. Raises `UnresolvedParameter`."""
@@ -131,15 +131,14 @@ def _as_given(given: dict[str, Any], _where: str) -> dict[str, Any]:
 def _bus(given: dict[str, Any], where: str) -> dict[str, Any]:
     told = dict(given)
     if "Time" in told:
-        try:
-            moment = datetime.fromisoformat(told["Time"])
-        except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None or not EARLIEST_S <= moment.timestamp() < LATEST_S:
+        instant: Instant | None = None
+        with suppress(ValueError, TypeError):  # TypeError: it says no zone
+            instant = from_datetime(datetime.fromisoformat(told["Time"]))
+        if instant is None or not has_date(instant):
             raise UnresolvedParameter(
                 f"{where}.Time: {told['Time']} is no RFC 3339 time with a zone, like 2026-01-31T06:00:00Z, in the years 1 to 9999"
             )
-        told["Time"] = from_datetime(moment)
+        told["Time"] = instant
     return told
 
 

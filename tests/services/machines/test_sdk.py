@@ -317,6 +317,16 @@ def test_values_of_all_kinds_are_read_and_shown() -> None:
     assert show(None, {}) == {}
 
 
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+09:00", "9999-12-31T23:59:59-09:00", "2026-01-31T06:00:00", 7])
+def test_a_time_that_is_no_date_does_not_fit(time: Any) -> None:
+    model = service_model("events")
+    put = model.action("PutEvents") if model is not None else None
+    assert put is not None
+    assert read(put.input, {"Entries": [{"Time": "2026-01-31T06:00:00Z"}]})["Entries"][0]["Time"] == 1_769_839_200_000
+    with pytest.raises(Misfit, match="must be a valid ISO 8601 timestamp"):
+        read(put.input, {"Entries": [{"Time": time}]})
+
+
 ODD: list[Any] = [
     None,
     True,
