@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -323,6 +324,119 @@ def test_a_clock_that_runs_visits_what_is_due_and_stops_when_told(
         assert stage.house.now == began + 2 * MINUTE + 2 * SECOND
 
     stage.play(story)
+
+
+class Seldom:
+    """A duty with something to do each ten minutes, which notes when it was asked."""
+
+    name, topics = "seldom", ("seldom",)
+
+    def __init__(self, house: House) -> None:
+        self.house, self.due = house, house.now + 10 * MINUTE
+        self.looks: list[Instant] = []
+        self.work: list[Instant] = []
+        self.is_owed = False
+
+    async def round(self) -> Instant | None:
+        now = self.house.now
+        self.looks.append(now)
+        if self.is_owed or self.due <= now:
+            self.work.append(now)
+            self.is_owed, self.due = False, now - now % MINUTE + 10 * MINUTE
+        return self.due
+
+
+@contextmanager
+def beside_ticks(between: Callable[[Seldom, House], None]) -> Iterator[tuple[Stage, Seldom]]:
+    """A duty that is due each minute, and calls `between` then, and one that is due seldom."""
+    made: list[Seldom] = []
+
+    class Often:
+        name, topics = "often", ("often",)
+
+        def __init__(self, house: House) -> None:
+            self.house, self.due = house, house.now + MINUTE
+
+        async def round(self) -> Instant | None:
+            if self.due <= self.house.now:
+                self.due += MINUTE
+                between(made[0], self.house)
+            return self.due
+
+    def seldom(house: House) -> Seldom:
+        made.append(Seldom(house))
+        return made[0]
+
+    with House(queues.room, duties=(seldom, Often)) as house:
+        yield Stage(house), made[0]
+
+
+def test_only_who_is_due_is_asked_on_the_way_and_everybody_at_the_target() -> None:
+    with beside_ticks(lambda _seldom, _house: None) as (stage, seldom):
+
+        async def story() -> None:
+            began = stage.house.now
+            progress = await stage.conductor.advance(began + 25 * MINUTE)
+            assert progress.visited == 25
+            assert seldom.work == [began + 10 * MINUTE, began + 20 * MINUTE]
+            assert sorted(set(seldom.looks)) == [began, *seldom.work, began + 25 * MINUTE]
+
+        stage.play(story)
+
+
+def test_who_hears_its_bell_on_the_way_acts_at_that_instant() -> None:
+    def bring(seldom: Seldom, house: House) -> None:
+        if house.now % (7 * MINUTE) == 0:
+            seldom.is_owed = True
+            house.bell.ring("seldom")
+
+    with beside_ticks(bring) as (stage, seldom):
+
+        async def story() -> None:
+            began = stage.house.now
+            await stage.conductor.advance(began + 25 * MINUTE)
+            rung = {at for at in range(began + MINUTE, began + 26 * MINUTE, MINUTE) if at % (7 * MINUTE) == 0}
+            assert len(rung) in {3, 4}
+            assert rung <= set(seldom.work)
+
+        stage.play(story)
+
+
+def test_a_ring_that_was_lost_on_the_way_costs_no_more_than_the_way() -> None:
+    def bring(seldom: Seldom, _house: House) -> None:
+        seldom.is_owed = not seldom.work  # and nobody rings
+
+    with beside_ticks(bring) as (stage, seldom):
+
+        async def story() -> None:
+            began = stage.house.now
+            await stage.conductor.advance(began + 5 * MINUTE)
+            assert seldom.work == [began + 5 * MINUTE]
+            assert not seldom.is_owed
+
+        stage.play(story)
+
+
+def test_a_long_poll_is_woken_at_each_instant_on_the_way() -> None:
+    """It may end by house time at any of them (protocol/dispatch.py), and takes a place anew after each look."""
+    with beside_ticks(lambda _seldom, _house: None) as (stage, _):
+
+        async def story() -> None:
+            began, seen = stage.house.now, []
+
+            async def poll() -> None:
+                while stage.house.now < began + 3 * MINUTE:
+                    assert await stage.house.bell.wait("clock", None)
+                    seen.append(stage.house.now)
+
+            polling = asyncio.create_task(poll())
+            await asyncio.sleep(0)
+            await stage.conductor.advance(began + 10 * MINUTE)
+            await polling
+            assert seen[-1] == began + 3 * MINUTE
+            assert set(seen) == {began + MINUTE, began + 2 * MINUTE, began + 3 * MINUTE}
+
+        stage.play(story)
 
 
 def test_the_same_seed_and_inputs_give_the_same_history_byte_for_byte() -> None:

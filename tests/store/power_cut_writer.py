@@ -1,6 +1,8 @@
 """The process whose system calls `test_power_cut` records: writes units of many sizes and says which are acknowledged.
 
-python -m tests.store.power_cut_writer FOLDER SEED UNITS
+python -m tests.store.power_cut_writer FOLDER SEED UNITS EVERY
+
+One unit of EVERY waits for the disk and is acknowledged then; the others wait for their commit only, as those of a moved clock do.
 """
 
 import asyncio
@@ -15,7 +17,7 @@ from tasuki.testing import ManualClock
 from tasuki.values.chance import Chance
 
 
-async def write(folder: Path, seed: int, units: int) -> None:
+async def write(folder: Path, seed: int, units: int, every: int) -> None:
     chance = random.Random(seed)
     store = sqlite.SqliteStore(
         folder / "t.db", clock=ManualClock(), real_clock=ManualClock(), chance=Chance.seeded(seed)
@@ -34,6 +36,9 @@ async def write(folder: Path, seed: int, units: int) -> None:
                     (twin, str(number)),
                 )
 
+        if number % every:
+            await store.commit(unit)
+            return
         await store.write(unit)
         os.write(acknowledged, f"{number}\n".encode())
 
@@ -47,4 +52,4 @@ async def write(folder: Path, seed: int, units: int) -> None:
 
 if __name__ == "__main__":
     sqlite.CHECKPOINT_PAGES = 60  # many checkpoints and WAL resets in a short run
-    asyncio.run(write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])))

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tasuki.store import sqlite_file
+from tasuki.store import sqlite, sqlite_file
 from tasuki.store.migrations import migrations
 from tasuki.store.sqlite import CHECKPOINT_PAGES, SqliteStore
 from tasuki.store.store import Tx
@@ -109,6 +109,125 @@ def test_a_reply_waits_for_the_flush_and_so_does_a_read_of_what_is_not_flushed_y
         assert await writing == "k1"
         assert await reading == (1,)
         assert flushes
+
+    asyncio.run(play())
+    store.close()
+
+
+class Gate:
+    """A disk that finishes a flush when it is told to."""
+
+    def __init__(self) -> None:
+        self.began, self.open = 0, threading.Semaphore(0)
+
+    def __call__(self, _fd: int) -> None:
+        self.began += 1
+        assert self.open.acquire(timeout=10)
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_commits_do_not_wait_for_the_disk_and_whoever_replies_after_them_does(tmp_path: Path) -> None:
+    gate = Gate()
+    store = SqliteStore(
+        tmp_path / "t.db", clock=ManualClock(), real_clock=ManualClock(), chance=Chance.seeded(1), fdatasync=gate
+    )
+
+    async def play() -> None:
+        assert await store.commit(put("k1", "one")) == "k1"
+        assert gate.began == 0, "nobody waits"
+        first = asyncio.ensure_future(store.read(lambda tx: tx.one(COUNT)))
+        await turns()
+        assert not first.done(), "what it saw is not on disk"
+        assert await store.commit(put("k2", "two")) == "k2", "a flush is in hand"
+        second = asyncio.ensure_future(store.read(lambda tx: tx.one(COUNT)))
+        third = asyncio.ensure_future(store.write(put("k3", "three")))
+        await turns()
+        gate.open.release()
+        assert await first == (1,)
+        await turns()
+        assert not second.done(), "the flush that has ended began before what it saw"
+        assert not third.done()
+        gate.open.release(2)
+        assert await second == (2,)
+        assert await third == "k3"
+        gate.open.release(10)
+        assert await store.commit(put("k4", "four")) == "k4"
+        assert await store.write(lambda tx: tx.one(COUNT)) == (
+            4,
+        )  # it changes nothing, and has seen what is not on disk
+        before = gate.began
+        assert await store.write(lambda tx: tx.one(COUNT)) == (4,)
+        assert await store.read(lambda tx: tx.one(COUNT)) == (4,)
+        assert gate.began == before, "all is on disk"
+
+    asyncio.run(play())
+    store.close()
+
+
+def test_a_write_that_changes_nothing_waits_for_what_it_saw(tmp_path: Path) -> None:
+    gate = Gate()
+    store = SqliteStore(
+        tmp_path / "t.db", clock=ManualClock(), real_clock=ManualClock(), chance=Chance.seeded(1), fdatasync=gate
+    )
+
+    async def play() -> None:
+        await store.commit(put("k1", "one"))
+        asked = asyncio.ensure_future(store.write(lambda tx: tx.one(COUNT)))
+        await turns()
+        assert not asked.done()
+        gate.open.release(2)
+        assert await asked == (1,)
+
+    asyncio.run(play())
+    store.close()
+
+
+def test_commits_for_which_nobody_waits_are_flushed_before_long_and_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "FLUSH_WITHIN_S", 0.001)
+    flushed = threading.Event()
+    store = SqliteStore(
+        tmp_path / "t.db",
+        clock=ManualClock(),
+        real_clock=ManualClock(),
+        chance=Chance.seeded(1),
+        fdatasync=lambda _fd: flushed.set(),
+    )
+
+    async def play() -> None:
+        await store.commit(put("k1", "one"))
+        assert await asyncio.to_thread(flushed.wait, 10)
+        monkeypatch.setattr(sqlite, "FLUSH_WITHIN_S", 600)
+        await turns()
+        flushed.clear()
+        await store.commit(put("k2", "two"))
+
+    asyncio.run(play())
+    flushed.clear()
+    store.close()
+    assert flushed.is_set()
+
+
+def test_a_unit_that_fails_among_commits_fails_alone(tmp_path: Path) -> None:
+    store = sqlite_at(tmp_path / "t.db")
+
+    def broken(_tx: Tx) -> str:
+        raise ValueError("ours")
+
+    async def play() -> None:
+        told = await asyncio.gather(
+            store.commit(put("k1", "one")),
+            store.commit(broken),
+            store.write(put("k2", "two")),
+            return_exceptions=True,
+        )
+        assert (told[0], type(told[1]), told[2]) == ("k1", ValueError, "k2")
+        assert await store.read(lambda tx: tx.one(COUNT)) == (2,)
 
     asyncio.run(play())
     store.close()
