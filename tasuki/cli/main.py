@@ -206,7 +206,10 @@ def nodes(data: Data = None, as_json: Json = False) -> None:
 
 @app.command()
 def trace(
-    wanted: Annotated[str, typer.Argument(metavar="ID", help="A message's id, a correlation id, or an execution.")],
+    wanted: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="A message's or event's id, a correlation id, an execution, a task's ARN."),
+    ],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
