@@ -32,7 +32,7 @@ __all__ = ["room"]
 
 
 def room(config: Config, switchboard: Switchboard) -> Room:
-    """Build the room: plugs in the target `events`, the sender `buses`, `events:putEvents`, `wants` and `publish`."""
+    """Build the room: plugs in the target `events`, the sender `buses`, `events:putEvents`, `wants`, `publish`, `withdraw` and `turn`."""
     switchboard.targets["events"] = BusTarget(DestinationTarget())
     switchboard.senders[NAME] = RuleSender()
     switchboard.integrations["events:putEvents"] = PutEvents()

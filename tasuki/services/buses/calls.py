@@ -142,7 +142,7 @@ def any_in_hand(tx: Tx) -> bool:
 
 
 def let_all_go(tx: Tx) -> None:
-    """The same for what a node had in hand that was killed, where it is the only one."""
+    """Give back what a node had in hand that was killed, where it is the only one."""
     tx.run(sql.LET_ALL_GO)
 
 

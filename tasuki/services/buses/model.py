@@ -16,7 +16,7 @@ ENABLED = frozenset({"ENABLED", "ENABLED_WITH_ALL_CLOUDTRAIL_MANAGEMENT_EVENTS"}
 ANY_SOURCE = "*"
 MAX_AGE_MS, MAX_RETRIES = DAY, 185
 """How long and how often a delivery is tried unless a target says otherwise (user guide, "How EventBridge retries")."""
-_MADE_FOR_BUSES = "event-bus/"
+_RESOURCE = "event-bus/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +122,9 @@ def bus_name(text: str | None, account: str, region: str) -> str | None:
         return text
     arn = parse_arn(text)
     ours = arn is not None and (arn.service, arn.account, arn.region) == ("events", account, region)
-    if arn is None or not ours or not arn.resource.startswith(_MADE_FOR_BUSES):
+    if arn is None or not ours or not arn.resource.startswith(_RESOURCE):
         return None
-    return arn.resource.removeprefix(_MADE_FOR_BUSES)
+    return arn.resource.removeprefix(_RESOURCE)
 
 
 def in_seconds(at: Instant) -> str:

@@ -22,8 +22,8 @@ MOST_ENTRIES = 10
 class BusTarget:
     """A bus as pipes, schedules and rules see it (switchboard `Target`); API destinations are handed on to `destinations`.
 
-    The payload becomes an event's detail: a JSON object, or it is wrapped into none and refused. What comes from a rule of
-    another bus passes as it is.
+    The payload becomes an event's detail: a JSON object, anything else is refused. What comes from a rule of another bus passes
+    as it is.
     """
 
     takes_arrays = False

@@ -184,9 +184,8 @@ def _set_tick(tx: Tx, rule: int, start: Instant | None, due: Instant | None) -> 
     if due is None:
         clear_timer(tx, NAME, f"rule:{rule}")
     else:
-        set_timer(
-            tx, NAME, f"rule:{rule}", max(due, tx.now)
-        )  # what was missed waits its turn behind what is due by now
+        # What was missed waits its turn behind what is due by now.
+        set_timer(tx, NAME, f"rule:{rule}", max(due, tx.now))
 
 
 def hold_owner(tx: Tx, key: str) -> None:

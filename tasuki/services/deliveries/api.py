@@ -3,8 +3,9 @@
 Input: `SourceArn`, `TargetArn` (only those of one schedule or rule, or to one target), `MaxResults` (1 to 1,000, default 100),
 `NextToken`. Output: `Deliveries`, oldest first, each with `Id`, `SourceArn`, `SourceId`, `TargetArn`, `Trace`, `State`
 (`WAITING` for its next try, or `CALLING`: the target was asked and has not answered), `Since` (from when its age counts),
-`NextTryAt`, `TurnAt` (`CALLING`, and the call's turn under its API destination's rate comes then), `GivenUpAt` (when it is too old), `Attempts`, `MaxAttempts`, `Error` and `Message` (the last refusal),
-`DeadLetterArn`; empty members are left out. And `NextToken` if there is more. Instants in ISO 8601.
+`NextTryAt`, `TurnAt` (`CALLING`, and the call's turn under its API destination's rate comes then), `GivenUpAt` (when it is
+too old), `Attempts`, `MaxAttempts`, `Error` and `Message` (the last refusal), `DeadLetterArn`; empty members are left out. And
+`NextToken` if there is more. Instants in ISO 8601.
 """
 
 from typing import Any

@@ -58,8 +58,8 @@ def list_schedule_ticks(tx: Tx, request: Request) -> dict[str, Any]:
 def _ticks(row: Row, now: Instant, limit: int) -> Iterator[tuple[Instant, Instant | None]]:
     moment, _, tick, anchor = row[:4]
     plan = Plan.of(loads(row[9]), anchor)
-    if tick is None:
-        tick = plan.next(now) if row[8] == "DISABLED" else None
+    if tick is None:  # disabled, or over
+        tick = plan.next(now)
     for _ in range(limit):
         if tick is None:
             return

@@ -228,6 +228,17 @@ def test_quotas(tmp_path: Any) -> None:
     bench.close()
 
 
+def test_schedules_that_went_with_their_group_do_not_count(tmp_path: Any) -> None:
+    bench = Bench(config=Config(data=tmp_path, dev=True, account=ACCOUNT, region=REGION, quotas={"schedules": 2}))
+    bench.call("CreateScheduleGroup", Name="g")
+    for name in ("a", "b"):
+        bench.create(name, DAILY, GroupName="g")
+    bench.call("DeleteScheduleGroup", Name="g")
+    bench.house.drain()
+    bench.create("c", DAILY)
+    bench.close()
+
+
 # -- client tokens ------------------------------------------------------------------------------------------
 
 
