@@ -312,6 +312,15 @@ def test_deliveries_under_way_outlive_their_schedule(real: Bench) -> None:
     assert bodies(real, "jobs") == ["2026-10-09T10:00:00Z"]
 
 
+def test_a_schedule_that_deletes_itself_stays_deleted(real: Bench) -> None:
+    """The call is made in the unit that fires the schedule."""
+    target = {"Arn": "arn:aws:scheduler:::aws-sdk:scheduler:deleteSchedule", "Input": dumps({"Name": "s"})}
+    real.create("s", "cron(0 10 * * ? *)", target=target)
+    real.house.advance(days=2)
+    assert (real.names(), real.rows("timers"), real.rows("schedule_ticks")) == ([], 0, 0)
+    assert handovers(real, "s") == ["DELIVERED"]
+
+
 def test_one_advance_settles_a_backoff_and_the_ticks_on_its_way(real: Bench) -> None:
     """PITFALLS PF-60."""
     queue(real, "dead")
