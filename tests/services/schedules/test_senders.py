@@ -316,7 +316,7 @@ def test_a_schedule_that_deletes_itself_stays_deleted(real: Bench) -> None:
     """The call is made in the unit that fires the schedule."""
     target = {"Arn": "arn:aws:scheduler:::aws-sdk:scheduler:deleteSchedule", "Input": dumps({"Name": "s"})}
     real.create("s", "cron(0 10 * * ? *)", target=target)
-    real.house.advance(days=2)
+    real.house.advance(hours=2)
     assert (real.names(), real.rows("timers"), real.rows("schedule_ticks")) == ([], 0, 0)
     assert handovers(real, "s") == ["DELIVERED"]
 
