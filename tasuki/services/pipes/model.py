@@ -38,8 +38,8 @@ MAX_TAGS = 50
 
 
 def as_reason(text: str) -> str:
-    """Answer a StateReason that every store keeps: bounded, and with a sign for U+0000, which PostgreSQL's texts can't hold."""
-    return text[:MAX_REASON_LENGTH].replace("\0", "\N{SYMBOL FOR NULL}")
+    """Answer a StateReason: no longer than the API's."""
+    return text[:MAX_REASON_LENGTH]
 
 
 _COUNTED = ("Name", "Delivered", "Duplicates", "Filtered", "Failed")

@@ -261,6 +261,13 @@ def test_an_execution_s_name_is_of_the_message_and_a_second_one_is_a_duplicate(s
     assert shop.counts() == (0, 0)
 
 
+def test_a_cause_with_a_zero_byte_is_told_as_it_is(shop: Workshop) -> None:
+    shop.pipe(SINK, Enrichment=shop.machine({"F": {**FAIL, "Cause": "a\0b"}}))
+    shop.send("a")
+    assert shop.describe()["StateReason"].endswith("a\0b")
+    assert [outcome.endswith("a\0b") for outcome in shop.outcomes()] == [True]
+
+
 # -- stopped, changed, deleted meanwhile ---------------------------------------------------------------------
 
 
