@@ -135,3 +135,11 @@ def test_rules_are_made_by_machines(stage: Stage) -> None:
     assert json.loads(run(stage, put)["output"]) == {"RuleArn": f"arn:aws:events:{REGION}:{ACCOUNT}:rule/made"}
     described = run(stage, task("arn:aws:states:::aws-sdk:eventbridge:describeRule", {"Name": "none"}))
     assert described["error"] == "EventBridge.ResourceNotFoundException"
+
+
+def test_a_rule_that_a_machine_completes_hears_of_that_machine_s_end(stage: Stage) -> None:
+    """All in one unit, which asked before whether anybody wants its events."""
+    stage.rule({"source": ["aws.states"], "detail": {"status": ["SUCCEEDED"]}})
+    parameters = {"Rule": "r", "Targets": [{"Id": "t", "Arn": stage.queue()}]}
+    described = run(stage, task("arn:aws:states:::aws-sdk:eventbridge:putTargets", parameters))
+    assert [event["detail"]["executionArn"] for event in stage.received()] == [described["executionArn"]]
