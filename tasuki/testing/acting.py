@@ -11,7 +11,7 @@ The cast is the world outside: it outlives the node's crashes, and goes on while
 """
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -137,6 +137,8 @@ class Cast:
     wake: Callable[[], None] = lambda: None
     worker: int | None = None
     """The thread in which something of the test's runs just now."""
+    _attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Runs by image and execution."""
     _plays: dict[Key, _Play] = field(default_factory=dict)
     _tombstones: set[Key] = field(default_factory=set)
     _never: set[Key] = field(default_factory=set)
@@ -197,6 +199,8 @@ class Cast:
             self.troubles.append(bad)
             raise StartFailed(str(bad)) from None
         origin = leading.environment.get("TASUKI_ORIGIN_ARN", "")
+        if origin:
+            self._attempts[leading.image, origin] += 1
         run = Run(
             task=leading.environment.get("TASUKI_TASK_ARN", launch.key.task),
             image=leading.image,
@@ -205,7 +209,7 @@ class Cast:
             command=leading.argv,
             memory_mib=leading.memory_mib or launch.memory_mib,
             number=len(part.runs) + 1,
-            attempt=1 + sum(one.execution == origin for one in part.runs) if origin else 1,
+            attempt=self._attempts[leading.image, origin] if origin else 1,
             started=self.clock.now(),
         )
         part.runs.append(run)

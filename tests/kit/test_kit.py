@@ -237,6 +237,18 @@ def test_a_task_that_is_stopped_ends_after_its_drain(house: Kit) -> None:
     assert [task.exit_code for task in house.tasks()] == [143]
 
 
+def test_attempts_are_counted_for_each_execution_though_the_image_changes(house: Kit) -> None:
+    again = [{"ErrorEquals": ["States.ALL"], "IntervalSeconds": 60, "MaxAttempts": 1}]
+    house.image("job", exit_code=1)
+    task_definition("job")
+    arn = machine("job", Run=job("job", Retry=again))
+    start(arn)
+    start(arn)
+    house.image("job", exit_code=0)
+    house.advance(minutes=1)
+    assert [(run.number, run.attempt) for run in house.runs("job")] == [(1, 1), (2, 1), (3, 2), (4, 2)]
+
+
 def test_a_machine_that_loses_a_task_says_so_and_nothing_runs_twice(house: Kit) -> None:
     part = house.image("job", minutes=61)
     task_definition("job")
