@@ -32,6 +32,30 @@ def test_a_unit_answers_and_is_seen_by_the_next_reader(opened: Opened) -> None:
     opened.run(play())
 
 
+def test_a_commit_answers_rings_and_fails_as_a_write_and_everybody_sees_it(opened: Opened) -> None:
+    def ringing(tx: Tx) -> str:
+        tx.ring("bell", 2)
+        return put("k1", "one")(tx)
+
+    def broken(tx: Tx) -> None:
+        put("k2", "two")(tx)
+        raise ValueError("ours")
+
+    async def play() -> None:
+        assert await opened.store.commit(ringing) == "k1"
+        assert ("bell", 2) in opened.rings
+        assert await opened.store.look(lambda tx: tx.one(GET, ("k1",))) == ("one",)
+        with pytest.raises(ValueError, match="ours"):
+            await opened.store.commit(broken)
+        assert await opened.store.write(lambda tx: tx.one(COUNT)) == (1,)
+        assert await opened.store.read(lambda tx: tx.one(COUNT)) == (1,)
+
+    opened.run(play())
+    opened.store.fail_pending()
+    with pytest.raises(StoreError):
+        opened.run(opened.store.commit(ringing))
+
+
 def test_units_see_those_before_them_and_are_kept_once(opened: Opened) -> None:
     async def play() -> list[int]:
         def unit(tx: Tx) -> int:
