@@ -17,7 +17,8 @@ When the target refuses a delivery, the messages of it are *left as received*: t
 are invisible for the queue's visibility timeout as for any consumer that failed, and after maxReceiveCount the queue
 itself moves them to its dead-letter queue. Nothing is lost, nothing spins: a round without any delivery makes the pipe
 wait before its next one, twice as long each time up to `LONGEST_BACKOFF_MS`, and then try a single batch. DescribePipe
-shows the last failure as StateReason until the next delivery.
+shows the last failure as StateReason until the next delivery. So are the messages of a batch at which two rounds *broke* (a fault
+of ours, which undoes a round): else they would come first again and again, and nothing behind them would ever move.
 
 When the source, the enrichment or the target is *gone*, the pipe stops before it receives, with a StateReason, as AWS's do.
 
@@ -63,14 +64,15 @@ HOLD_MS = 10 * SECOND
 """How long a pipe is left alone whose round broke."""
 WIDTH = 4
 """Rounds that may share a commit, or run beside each other, where there are as many pipes with work."""
+BROKEN = "Tasuki broke down at this batch; the node's log says why"
 OTHERS_MS = 50
 """When to look again at a pipe that another node serves: its round ends soon, and perhaps undone."""
-NOTED = "pipes"
-"""Where a unit notes the turn that it serves."""
+NOTED, AT = "pipes", "pipes at"
+"""Where a unit notes the turn that it serves, and the messages that it is at."""
 GONE = frozenset({"StateMachineDoesNotExist", "StateMachineDeleting"})
 """Refusals after which there is nothing to try again."""
 HELD = 2_000
-"""Broken pipes that are remembered at most."""
+"""Broken pipes, and messages at which they broke, that are remembered at most."""
 
 
 Sights: TypeAlias = Mapping[str, Instant | None]
@@ -123,6 +125,8 @@ class Pump:
         self._flows = flows
         self._held: dict[str, Instant] = {}
         """Pipes whose round broke (a fault of ours, undone whole): the others' turn comes before theirs again."""
+        self._broken: dict[str, Instant] = {}
+        """Messages at which a round broke, and until when, after another one did, they are not tried but left as received."""
 
     def poll(self) -> Poll:
         """Answer the room's poll."""
@@ -164,9 +168,11 @@ class Pump:
         turn: Turn | None = notes.get(NOTED)
         if turn is None or isinstance(why, StoreError):
             return False
-        if len(self._held) >= HELD:
-            self._held.clear()
+        for remembered in (self._held, self._broken):
+            if len(remembered) >= HELD:
+                remembered.clear()
         self._held[turn.revision] = now + HOLD_MS
+        self._broken |= {one: now + 2 * HOLD_MS if one in self._broken else 0 for one in notes.get(AT, ())}
         log.error("the round of pipe %s broke; tried again in %s s", turn.pipe, HOLD_MS // SECOND, exc_info=why)
         return True
 
@@ -314,6 +320,10 @@ class Pump:
 
     def _pass_on(self, tx: Tx, flow: Flow, batch: list[Passenger], done: Round) -> None:
         """Filter a batch, reshape it, and hand over what is left."""
+        if broken := [one for one in batch if self._broken.get(one.message.id, 0) > tx.now]:
+            self._fail(flow, broken, BROKEN, done)
+            batch = [one for one in batch if one not in broken]
+        tx.notes[AT] = [one.message.id for one in batch]
         stage = flow.first
         target = self._switchboard.targets[stage.service]
         kept: list[Passenger] = []

@@ -174,6 +174,39 @@ def test_a_pipe_that_breaks_does_not_keep_the_others_waiting(
     assert line.bodies() == ["jobs", "other"]
 
 
+def test_a_message_at_which_rounds_break_again_and_again_holds_up_no_other(
+    line: Line, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dead = line.call("sqs", "CreateQueue", QueueName="dead")["QueueUrl"]
+    policy = {"deadLetterTargetArn": QUEUE.replace("jobs", "dead"), "maxReceiveCount": "2"}
+    line.call("sqs", "SetQueueAttributes", QueueUrl=line.url, Attributes={"RedrivePolicy": documents.dumps(policy)})
+    line.pipe(batch=1)
+    target = line.house.switchboard.targets["states"]
+
+    class Poisoned:
+        takes_arrays, takes_text, check = True, False, target.check
+
+        @staticmethod
+        def deliver(tx: Tx, arn: str, payload: str, name: str | None, caller: Caller, **_parameters: Any) -> str:
+            if "poison" in payload:
+                raise RuntimeError("a fault of ours")
+            return target.deliver(tx, arn, payload, name, caller)
+
+    monkeypatch.setitem(line.house.switchboard.targets, "states", Poisoned)
+    for body in ("poison", "b", "c"):
+        line.call("sqs", "SendMessage", QueueUrl=line.url, MessageBody=body)
+    line.house.drain()
+    line.house.advance(seconds=30)
+    assert "a fault of ours" in caplog.text
+    assert line.bodies() == ["b", "c"]
+    line.house.advance(minutes=5)
+    assert (line.count(line.url), line.count(dead)) == (0, 1)
+    failed = [
+        one["Outcome"] for one in line.call("tasuki", "ListHandovers")["Handovers"] if one["Outcome"] != "DELIVERED"
+    ]
+    assert failed == ["FAILED: Tasuki broke down at this batch; the node's log says why"] * 2
+
+
 def test_a_house_that_comes_back_goes_on(tmp_path: Path) -> None:
     store = kept(tmp_path / "tasuki.db")
     first = Line(store=store)
