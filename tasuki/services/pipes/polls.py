@@ -322,7 +322,7 @@ class Pump:
         """Filter a batch, reshape it, and hand over what is left."""
         if broken := [one for one in batch if self._broken.get(one.message.id, 0) > tx.now]:
             self._fail(flow, broken, BROKEN, done)
-            batch = [one for one in batch if one not in broken]
+            batch = [one for one in batch if self._broken.get(one.message.id, 0) <= tx.now]
         tx.notes[AT] = [one.message.id for one in batch]
         stage = flow.first
         target = self._switchboard.targets[stage.service]
