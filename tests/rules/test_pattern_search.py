@@ -98,11 +98,21 @@ def test_the_search_finds_what_trying_everything_finds(pattern: Any, event: Any)
         ({"a": {"x": ["1"], "y": ["2"]}}, {"a": [{"x": "1", "y": "1"}, {"x": "2", "y": "2"}] * 5_000}),
         ({"a": {"x": ["1"], "y": ["1"]}}, {"a": [[{"x": "1"}, {"y": "1"}] * 5_000]}),
         (
+            {"a": {"x": ["1"]}, "b": {"x": ["1"]}, "c": {"x": ["1"], "y": ["1"]}},
+            {"a": [{"x": "1"}] * 1_000, "b": [{"x": "1"}] * 1_000, "c": [{"x": "1"}, {"y": "1"}] * 1_000},
+        ),
+        (
             {key: {"$or": [{f"k{n}": [f"v{n}"]} for n in range(10)]} for key in ("p", "q", "r")},
             {"p": {f"k{n}": ["v"] * 4_000 for n in range(10)}, "q": "1", "r": "2"},
         ),
     ],
-    ids=["lists beside each other", "two members of one list", "lists in a list", "a thousand rules"],
+    ids=[
+        "lists beside each other",
+        "two members of one list",
+        "lists in a list",
+        "lists before one that never fits",
+        "a thousand rules",
+    ],
 )
 def test_a_hostile_event_costs_no_more_than_a_large_one(pattern: Any, event: Any) -> None:
     """Found by attack: 250 KB in three lists kept a house busy for hours."""

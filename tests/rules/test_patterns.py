@@ -89,6 +89,10 @@ def test_place_counts_lines_and_cuts_long_sources() -> None:
         ('{"a": [{"wildcard": "a**"}]}', "Consecutive wildcard characters at pos 1"),
         ('{"a": [{"anything-but": []}]}', "Empty arrays are not allowed"),
         ('{"a": [{"anything-but": [null]}]}', "Inside anything but list, start|null|boolean is not supported."),
+        (
+            '{"$or": [{"prefix": ["a"]}, {"b": [1]}]}',
+            "prefix is Ruler reserved fieldName which cannot be used inside $or.",
+        ),
         ('{"$or": [1, 2]}', "Only objects are allowed in array of $or relationship."),
         ('{"a": [1]} x', "Unrecognized token"),
         ('{"a": [1]}\0', "Unexpected"),

@@ -213,8 +213,9 @@ def test_any_payload_becomes_a_dead_letter(bench: Bench, payload: str) -> None:
     refusing(bench, 1)
     dead = bench.queue("dead")
     bench.post(max_retries=0, dead_letter=dead, payload=payload)
-    [(body, _)] = bench.letters()
+    [(body, said)] = bench.letters()
     assert body == ("a\N{REPLACEMENT CHARACTER}b" if payload else "{}")
+    assert said["IS_PAYLOAD_TRUNCATED"] == ("true" if payload else "false"), "it is not what it was"
 
 
 def test_the_watcher_is_told_once(bench: Bench) -> None:
