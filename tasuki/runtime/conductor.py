@@ -105,6 +105,7 @@ class Conductor:
         self._waited: dict[Hashable, float] = {}
         """How long each task that runs has been waited for, in seconds."""
         self._held = asyncio.Lock()
+        self._switching = asyncio.Lock()
         self._flow: asyncio.Task[None] | None = None
         self.speed = 0.0
         """How many seconds of house time pass in a real one."""
@@ -135,16 +136,18 @@ class Conductor:
 
     async def run(self, speed: float) -> None:
         """Let house time flow at `speed` times real time, no faster than that while a task really runs; 0 stops it."""
-        flow, self._flow = self._flow, None
-        if flow is not None:
-            flow.cancel()
-            with suppress(asyncio.CancelledError):
-                await flow
-        if self._held.locked():
-            raise ClockBusy
-        if speed > 0:
-            self.speed = speed
-            self._flow = asyncio.create_task(self._run(speed, self._steady()), name="clock")
+        async with self._switching:
+            flow, self._flow = self._flow, None
+            if flow is not None:
+                flow.cancel()
+                with suppress(asyncio.CancelledError):
+                    await flow
+                self.speed = 0.0  # one that had not begun yet does not say so itself
+            if self._held.locked():
+                raise ClockBusy
+            if speed > 0:
+                self.speed = speed
+                self._flow = asyncio.create_task(self._run(speed, self._steady()), name="clock")
 
     def close(self) -> None:
         """Let a clock that runs stand still: the node ends."""

@@ -326,6 +326,20 @@ def test_a_clock_that_runs_visits_what_is_due_and_stops_when_told(
     stage.play(story)
 
 
+def test_a_clock_that_is_stopped_before_it_ran_and_one_that_is_started_twice(stage: Stage) -> None:
+    async def story() -> None:
+        began = stage.house.now
+        await stage.conductor.run(60)
+        await stage.conductor.run(0)
+        assert (await stage.conductor.advance(began + HOUR)).arrived
+        await asyncio.gather(*(stage.conductor.run(speed) for speed in (60, 61, 62)))
+        assert stage.conductor.speed == 62
+        await stage.conductor.run(0)
+        assert (await stage.conductor.advance(began + 2 * HOUR)).arrived
+
+    stage.play(story)
+
+
 class Seldom:
     """A duty with something to do each ten minutes, which notes when it was asked."""
 

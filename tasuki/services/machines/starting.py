@@ -26,6 +26,7 @@ from tasuki.services.machines.revisions import choose_revision
 from tasuki.services.machines.running import NameTaken, Run, insert_unstepped, proceed
 from tasuki.services.machines.setting import Setting
 from tasuki.store.store import Conflict, Tx
+from tasuki.values import documents
 from tasuki.values.documents import Doc
 from tasuki.values.errors import MalformedDocument
 from tasuki.values.instant import Instant
@@ -33,6 +34,9 @@ from tasuki.values.unreadable import json_complaint
 
 INPUT_BYTES = 262_144
 """The largest input (API model, in bytes of UTF-8)."""
+DEEP, ROOM = 400, 100
+"""An input with more brackets than DEEP must leave so many levels free: later units read it with more around it, and would
+fail again and again at what was just deep enough to be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ def _read_input(text: str) -> Doc:
     document = Doc.of_text(text)
     try:
         _ = document.value
+        if text.count("[") + text.count("{") > DEEP:
+            documents.loads("[" * ROOM + text + "]" * ROOM)
     except MalformedDocument as bad:
         raise InvalidExecutionInput(json_complaint(text) or str(bad)) from None
     return document

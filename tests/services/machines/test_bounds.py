@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tasuki.services.machines.definitions import Definitions, digest_of
+from tasuki.services.machines.errors import InvalidExecutionInput
 from tasuki.services.machines.express_state import pack_standing, unpack_standing
 from tasuki.services.switchboard import Caller, Ending
 from tests.engine.player import Play as Engine
@@ -211,3 +212,18 @@ def test_an_express_execution_counts_its_variables_when_it_is_read() -> None:
     execution.frames.get(1)
     unpack_standing(execution, pack_standing(execution, (), goes_on=False))
     assert execution.frames.variable_bytes == len('"xyz"')
+
+
+@pytest.mark.parametrize("depth", range(700, 1_000, 20))
+def test_an_input_that_is_taken_is_not_too_deep_for_what_comes_after(play: Play, depth: int) -> None:
+    target = play.house.switchboard.targets["states"]
+    arn = play.create(PASS)
+    caller = Caller("000000000000", "us-east-1", "k", "")
+    payload = "[" * depth + "]" * depth
+    try:
+        play.house.unit(lambda tx: target.deliver(tx, arn, payload, None, caller))
+    except InvalidExecutionInput:
+        assert depth > 800
+        return
+    play.house.drain()
+    assert [one["status"] for one in play.call("ListExecutions", stateMachineArn=arn)["executions"]] == ["SUCCEEDED"]
