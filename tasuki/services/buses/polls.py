@@ -72,6 +72,8 @@ class Matching:
         self._compiler = Compiler()
         self._paused: dict[int, Instant] = {}
         """Events that failed, and until when they are left alone: a round that fails writes nothing."""
+        self._broken: set[int] = set()
+        """Events that failed ever: given up once they are as old as a delivery may become."""
 
     def poll(self) -> Poll:
         """Answer the poll."""
@@ -95,6 +97,10 @@ class Matching:
                 continue
             if room <= 0:
                 break
+            if event.id in self._broken and event.ingested + MAX_AGE_MS <= tx.now:
+                log.error("event %s could not be matched for a day; dropped", event.id)
+                over.append((event.id,))
+                continue
             tx.notes[_EVENT] = event.id
             weight = 1 + len(event.body) // COUNTS_ONCE
             made, goes_on = self._match(tx, event, room // weight)
@@ -115,6 +121,7 @@ class Matching:
             return False
         log.error("event %s could not be matched; tried again in %s s", number, PAUSE_MS // SECOND, exc_info=why)
         self._paused[number] = now + PAUSE_MS
+        self._broken.add(number)
         return True
 
     def _match(self, tx: Tx, waiting: Waiting, room: int) -> tuple[int, int | None]:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tasuki.rules.patterns import Matcher, compile_pattern
+from tasuki.rules.patterns import Matcher, PatternError, compile_pattern
 from tasuki.services.buses import queries as sql
 from tasuki.services.buses.errors import ValidationException, no_bus, no_rule
 from tasuki.services.buses.model import (
@@ -100,7 +100,12 @@ def _compile(tx: Tx, bus_id: int) -> Rules:
         if number not in targets:
             continue
         arn = rule_arn(bus, name)
-        rules.add(Compiled(number, name, arn, compile_pattern(pattern), aims_of(targets[number], arn, name)), pattern)
+        try:
+            matches = compile_pattern(pattern)
+        except PatternError as bad:
+            log.error("rule %s is left out: its pattern is not accepted any more: %s", arn, bad)  # noqa: TRY400
+            continue
+        rules.add(Compiled(number, name, arn, matches, aims_of(targets[number], arn, name)), pattern)
     return rules
 
 

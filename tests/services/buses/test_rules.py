@@ -140,6 +140,34 @@ def test_a_fault_of_ours_holds_up_one_event_and_no_other(stage: Stage, caplog: p
     assert stage.received() == [1]
 
 
+def test_an_event_that_is_never_matched_is_given_up_after_a_day(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    stage.rule(SHOP, {"Arn": stage.queue()})
+
+    def post(_tx: Tx, _delivery: Delivery) -> None:
+        raise RuntimeError("a slip")
+
+    stage.house.switchboard.post = post
+    with caplog.at_level(logging.CRITICAL):
+        stage.put({"n": 1})
+        stage.house.advance(hours=23)
+    assert stage.rows("bus_events") == 1
+    with caplog.at_level(logging.ERROR):
+        stage.house.advance(hours=1, seconds=20)
+    assert stage.rows("bus_events") == 0
+    assert "could not be matched for a day; dropped" in caplog.text
+
+
+def test_a_rule_whose_pattern_is_not_accepted_any_more_does_not_stop_its_bus(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.rule(SHOP, {"Arn": stage.queue("old")}, name="old")
+    stage.rule(SHOP, {"Arn": stage.queue()}, name="new")
+    stage.house.unit(lambda tx: tx.run("UPDATE event_rules SET pattern = '{\"source\": []}' WHERE name = 'old'"))
+    stage.put({"n": 1})
+    assert (len(stage.received()), stage.received("old")) == (1, [])
+    assert "is left out: its pattern is not accepted any more" in caplog.text
+
+
 # -- the event ----------------------------------------------------------------------------------------------
 
 
