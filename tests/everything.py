@@ -2,8 +2,8 @@
 
 ::
 
-    the house                    all the rest, on SQLite: its output is shown as it comes
-    real nodes ──► PostgreSQL    programs, sockets, stores, kills; then the API on the other store: shown when they are over
+    the house ──► PostgreSQL    all the rest, on SQLite; then the API on the other store: shown as they come
+    real nodes                  programs, sockets, stores, kills: shown when they are over
 
 Answers 0 when all parts passed. Which part a test belongs to, its folder says.
 """
@@ -42,26 +42,20 @@ class Part:
 
 def main() -> int:
     """Play all parts; answer the exit code."""
-    with tempfile.TemporaryFile() as nodes_said, tempfile.TemporaryFile() as api_said:
+    with tempfile.TemporaryFile() as said:
         house = Part("the house on SQLite", ["tests", *(f"--ignore={one}" for one in NODES)])
-        nodes = Part("real nodes", NODES, nodes_said)
-        api = Part("the API on PostgreSQL", ["--store", "postgresql", "--not-again", *API], api_said)
-
-        def play_beside() -> None:
-            nodes.play()
-            api.play()
-
-        beside = threading.Thread(target=play_beside)
+        api = Part("the API on PostgreSQL", ["--store", "postgresql", "--not-again", *API])
+        nodes = Part("real nodes", NODES, said)
+        beside = threading.Thread(target=nodes.play)
         beside.start()
         house.play()
+        api.play()
         beside.join()
-        for part in (nodes, api):
-            assert part.output is not None
-            part.output.seek(0)
-            sys.stdout.write(f"\n{part.name}:\n")
-            sys.stdout.flush()
-            sys.stdout.buffer.write(part.output.read())
-    parts = (house, nodes, api)
+        said.seek(0)
+        sys.stdout.write(f"\n{nodes.name}:\n")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(said.read())
+    parts = (house, api, nodes)
     sys.stdout.write("\n")
     for part in parts:
         sys.stdout.write(f"{part.name}: {'passed' if part.code == 0 else 'FAILED'}, {part.seconds:.0f} s\n")
