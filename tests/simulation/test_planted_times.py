@@ -310,7 +310,7 @@ def pass_over_what_failed(world: World) -> None:
 
 
 def leave_an_event(world: World) -> None:
-    sql(world, "INSERT INTO bus_events (bus, ingested, trace, body) VALUES (0, 0, '', '{}')")
+    sql(world, "INSERT INTO bus_events (bus, lane, ingested, trace, body) VALUES (0, 0, 0, '', '{}')")
 
 
 PLANTED: list[tuple[Invariant, Callable[[World], None]]] = [

@@ -17,6 +17,8 @@ ANY_SOURCE = "*"
 MAX_AGE_MS, MAX_RETRIES = DAY, 185
 """How long and how often a delivery is tried unless a target says otherwise (user guide, "How EventBridge retries")."""
 _RESOURCE = "event-bus/"
+PUT, TOLD = LANES = (0, 1)
+"""Where events wait: those that somebody put, and those that the house tells of itself. Each lane has its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +192,8 @@ def sources_of(patterns: Sequence[str]) -> str:
             return ANY_SOURCE
         found |= literal
     return dumps(sorted(found))
+
+
+def lane_of(source: str) -> int:
+    """Answer where an event of this source waits."""
+    return TOLD if source.startswith("aws.") else PUT

@@ -5,6 +5,8 @@
     PutEvents, publish ─► bus_events ─► Matching.run ─┐
     a timer `rule:ID` ──► on_timer ───────────────────┴─► one delivery per target ─► switchboard.post
 
+What the house tells of itself waits in a lane of its own: it may be a storm, and holds up nobody who puts events.
+
 An event and all that its rules make of it are one unit, so each target gets it once; where more than `MOST_DELIVERIES` are to
 be made, the event's row says how far it has come. Rules are those of the moment at which the event is looked at.
 
@@ -22,7 +24,7 @@ from tasuki.rules.templates import TooLong
 from tasuki.services.buses import queries as sql
 from tasuki.services.buses.errors import InvalidJson
 from tasuki.services.buses.inputs import Seen
-from tasuki.services.buses.model import MAX_AGE_MS, NAME, Bus, Rule, in_seconds, trace_header
+from tasuki.services.buses.model import LANES, MAX_AGE_MS, NAME, Bus, Rule, in_seconds, trace_header
 from tasuki.services.buses.putting import scheduled
 from tasuki.services.buses.shelf import Compiler, aims_of
 from tasuki.services.buses.targets import Aim
@@ -90,13 +92,26 @@ class Matching:
 
     def run(self, tx: Tx) -> Instant | None:
         """Look at the next events; where all are in other nodes' hands, again in a little while."""
-        waiting = [Waiting(*row) for row in tx.all(sql.TAKE_EVENTS, (MOST_EVENTS + len(self._paused),))]
-        room, over = MOST_DELIVERIES, []
+        lanes = [[Waiting(*row) for row in tx.all(sql.TAKE_EVENTS, (lane, self._most()))] for lane in LANES]
+        busy = [lane for lane in lanes if lane]
+        over: list[tuple[int]] = []
+        for lane in busy:
+            self._serve(tx, lane, MOST_DELIVERIES // len(busy), over)
+        if over:
+            tx.many(sql.DROP_EVENT, over)
+        tx.notes.pop(_EVENT, None)
+        return tx.now if busy else tx.now + OTHERS_MS
+
+    def _most(self) -> int:
+        return MOST_EVENTS + len(self._paused)
+
+    def _serve(self, tx: Tx, waiting: list[Waiting], room: int, over: list[tuple[int]]) -> None:
+        """Look at events of a lane as long as there is room for deliveries; note which are over."""
         for event in waiting:
             if event.id in self._paused:
                 continue
             if room <= 0:
-                break
+                return
             if event.id in self._broken and event.ingested + MAX_AGE_MS <= tx.now:
                 log.error("event %s could not be matched for a day; dropped", event.id)
                 over.append((event.id,))
@@ -109,10 +124,6 @@ class Matching:
                 over.append((event.id,))
             else:
                 tx.run(sql.GO_ON, (goes_on, event.id))
-        if over:
-            tx.many(sql.DROP_EVENT, over)
-        tx.notes.pop(_EVENT, None)
-        return tx.now if waiting else tx.now + OTHERS_MS
 
     def failed(self, notes: Mapping[str, Any], now: Instant, why: Exception) -> bool:
         """Leave an event alone that could not be looked at; when the store is at fault, it is not."""

@@ -9,7 +9,7 @@ from typing import Any
 from tasuki.rules.patterns import PatternError, compile_pattern
 from tasuki.services.buses import queries as sql
 from tasuki.services.buses.errors import InvalidEventPatternException, ThirdBus, ValidationException
-from tasuki.services.buses.model import DEFAULT, NAME, Bus, Event, bus_name, trace_header
+from tasuki.services.buses.model import DEFAULT, NAME, Bus, Event, bus_name, lane_of, trace_header
 from tasuki.services.buses.shelf import wanted
 from tasuki.services.switchboard import Happening
 from tasuki.store.store import Tx
@@ -106,7 +106,8 @@ def keep(tx: Tx, events: Sequence[tuple[str, Event, str]]) -> None:
     for bus, event, trace in events:
         number = wanted(tx, event.account, event.region, bus, event.source)
         if number is not None:
-            rows.append((number, 0, tx.now, trace or trace_header(tx.chance.hex(24), tx.now), event.body))
+            lane = lane_of(event.source)
+            rows.append((number, lane, 0, tx.now, trace or trace_header(tx.chance.hex(24), tx.now), event.body))
     if rows:
         tx.many(sql.ADD_EVENT, rows)
         tx.ring(NAME)
@@ -119,7 +120,7 @@ def pass_on(tx: Tx, bus: Bus, body: str, hops: int, trace: str) -> str:
     event = loads(body)
     number = wanted(tx, bus.account, bus.region, bus.name, event["source"])
     if number is not None:
-        tx.run(sql.ADD_EVENT, (number, hops, tx.now, trace, body))
+        tx.run(sql.ADD_EVENT, (number, lane_of(event["source"]), hops, tx.now, trace, body))
         tx.ring(NAME)
     return str(event["id"])
 

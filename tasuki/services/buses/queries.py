@@ -120,16 +120,17 @@ ON CONFLICT (rule, name) DO UPDATE SET arn = excluded.arn, document = excluded.d
 DROP_TARGET = "DELETE FROM event_targets WHERE rule = ? AND name = ?"
 """Take a target away."""
 
-ADD_EVENT = "INSERT INTO bus_events (bus, hops, ingested, trace, body) VALUES (?, ?, ?, ?, ?)"
+ADD_EVENT = "INSERT INTO bus_events (bus, lane, hops, ingested, trace, body) VALUES (?, ?, ?, ?, ?, ?)"
 """An event that a rule may match."""
 
 ANY_EVENT = "SELECT id FROM bus_events ORDER BY id LIMIT ?"
 """The events that have waited longest."""
 
 TAKE_EVENTS = """
-SELECT id, bus, after_rule, hops, ingested, trace, body FROM bus_events ORDER BY id LIMIT ? /*pg FOR UPDATE SKIP LOCKED */
+SELECT id, bus, after_rule, hops, ingested, trace, body FROM bus_events WHERE lane = ? ORDER BY id LIMIT ?
+/*pg FOR UPDATE SKIP LOCKED */
 """
-"""The next events, in order; what another node has in hand is left to it."""
+"""The next events of a lane, in order; what another node has in hand is left to it."""
 
 DROP_EVENT = "DELETE FROM bus_events WHERE id = ?"
 """An event that all rules have seen."""

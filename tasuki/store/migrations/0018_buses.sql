@@ -52,12 +52,14 @@ CREATE INDEX event_targets_of ON event_targets (bus, arn);
 CREATE TABLE bus_events (
     id INTEGER PRIMARY KEY,
     bus INTEGER NOT NULL,
+    lane INTEGER NOT NULL,            -- 0: somebody put it; 1: the house tells of itself
     after_rule INTEGER NOT NULL DEFAULT 0,
     hops INTEGER NOT NULL DEFAULT 0,
     ingested INTEGER NOT NULL,
     trace TEXT NOT NULL,
     body TEXT NOT NULL
 );
+CREATE INDEX bus_events_lane ON bus_events (lane, id);
 
 /*pg
 ALTER TABLE bus_events SET (autovacuum_vacuum_scale_factor = 0.02);

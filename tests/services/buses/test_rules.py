@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasuki.services.switchboard import Caller, Delivery
+from tasuki.services.switchboard import Caller, Delivery, Happening
 from tasuki.store.store import Tx
 from tasuki.values.errors import DomainError
 from tests.services.buses.stage import ACCOUNT, REGION, ROLE, Stage
@@ -34,6 +34,24 @@ def test_events_of_one_call_arrive_in_their_order(stage: Stage) -> None:
         stage.events("PutEvents", Entries=entries)
     stage.house.drain()
     assert stage.received() == list(range(30))
+
+
+def test_a_storm_of_the_houses_own_events_holds_up_nobody_who_puts_one(stage: Stage) -> None:
+    stage.rule({"source": ["aws.states"]}, {"Arn": stage.queue("told"), "InputPath": "$.detail.n"}, name="told")
+    stage.rule(SHOP, {"Arn": stage.queue(), "InputPath": "$.detail.n"})
+    told = [
+        Happening("aws.states", "d", json.dumps({"n": number}), ACCOUNT, REGION, stage.house.now)
+        for number in range(400)
+    ]
+    stage.house.unit(lambda tx: stage.house.switchboard.publish(tx, told))
+    entry = {"Source": "shop", "DetailType": "d", "Detail": '{"n": 1}'}
+    stage.events("PutEvents", Entries=[entry])
+    [poll] = stage.house.rooms["buses"].polls
+    stage.house.unit(poll.run)
+    assert stage.received() == [1]
+    assert 0 < stage.rows("bus_events") < 400
+    stage.house.drain()
+    assert sorted(stage.received("told")) == list(range(400))
 
 
 @pytest.mark.parametrize(
