@@ -30,7 +30,8 @@ def tell_status(
         return
     at = ended_at or tx.now
     detail = dumps(status_detail(state, end, at))
-    switchboard.publish(tx, (Happening(SOURCE, DETAIL_TYPE, detail, account, region, at, (state.arn,)),))
+    told = Happening(SOURCE, DETAIL_TYPE, detail, account, region, at, (state.arn,), trace=state.trace)
+    switchboard.publish(tx, (told,))
 
 
 def status_detail(state: Execution, end: Finish | None, now: Instant) -> dict[str, Any]:

@@ -106,6 +106,15 @@ def test_standard_executions_tell_of_their_start_and_end(stage: Stage) -> None:
     ]
 
 
+def test_what_is_told_of_an_execution_goes_under_its_trace(stage: Stage) -> None:
+    """One correlation id tells of the execution, and of what became of its events: also of one that a target refused."""
+    stage.rule({"source": ["aws.states"], "detail": {"status": ["FAILED"]}}, {"Arn": stage.queue()})
+    bad = run(stage, {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E"}}})
+    (event,) = stage.received()
+    found = stage.house.call("tasuki", "ListHandovers", Trace=bad["traceHeader"])["Handovers"]
+    assert [one["MessageId"] for one in found] == [event["id"]]
+
+
 def test_nothing_is_kept_of_what_nobody_asks_for(stage: Stage) -> None:
     stage.rule({"source": ["shop"]}, {"Arn": stage.queue()})
     run(stage, {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
