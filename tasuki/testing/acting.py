@@ -135,6 +135,8 @@ class Cast:
     parts: dict[str, Part] = field(default_factory=dict)
     troubles: list[BaseException] = field(default_factory=list)
     wake: Callable[[], None] = lambda: None
+    programs: bool = False
+    """Whether an image may be a program instead."""
     worker: int | None = None
     """The thread in which something of the test's runs just now."""
     _attempts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -196,7 +198,7 @@ class Cast:
             part = self._part(leading.image)
             act = part.act(len(part.runs) + 1)
         except ScriptMissing as bad:
-            self.troubles.append(bad)
+            self.troubles.append(bad.with_traceback(None))  # the sentence says it all
             raise StartFailed(str(bad)) from None
         origin = leading.environment.get("TASUKI_ORIGIN_ARN", "")
         if origin:
@@ -221,7 +223,7 @@ class Cast:
 
     def _part(self, image: str) -> Part:
         if image not in self.parts:
-            raise ScriptMissing(_unknown(image, self.parts))
+            raise ScriptMissing(_unknown(image, self.parts, self.programs))
         return self.parts[image]
 
     def _decide(self, play: _Play, answer: Any) -> None:
@@ -360,9 +362,10 @@ def _grace_ms(play: _Play) -> int:
     return next(one.stop_timeout_s for one in play.launch.containers if one.name == play.run.container) * 1000
 
 
-def _unknown(image: str, parts: Mapping[str, Part]) -> str:
+def _unknown(image: str, parts: Mapping[str, Part], programs: bool) -> str:
     known = f"; scripted are {', '.join(sorted(parts))}" if parts else ""
+    program = f', or house.image("{image}", command=[...]) for a program' if programs else ""
     return (
         f'a task runs image "{image}", and the test has not said what that does{known}. '
-        f'Say it before: house.image("{image}", minutes=5) or house.image("{image}", lambda run: 0)'
+        f'Say it before: house.image("{image}", minutes=5) or house.image("{image}", lambda run: 0){program}'
     )

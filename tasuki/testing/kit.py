@@ -27,6 +27,7 @@ from typing import Any, Self, TypeVar
 
 from tasuki.runtime.clock import HandClock
 from tasuki.runtime.conductor import ClockBusy
+from tasuki.services.tasks.polls import SHOWN_MS
 from tasuki.testing import looking
 from tasuki.testing.acting import Cast, Part, Rule
 from tasuki.testing.clients import Clients, environment_of
@@ -36,9 +37,10 @@ from tasuki.testing.looks import Event, Execution, Queue, Task
 from tasuki.testing.outside import Images, Outside
 from tasuki.testing.programs import OF_PROGRAMS, program
 from tasuki.testing.scripted import Script
+from tasuki.testing.telling import STORIES, executions_told, spoken, tasks_told
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
-from tasuki.values.instant import Instant, from_datetime, to_datetime
+from tasuki.values.instant import DAY, Instant, from_datetime, to_datetime
 from tasuki.values.outbound import Outbound
 
 T = TypeVar("T")
@@ -49,8 +51,8 @@ LOOPBACK = ["127.0.0.0/8", "::1", "localhost"]
 """Where API destinations may call besides public addresses: a server of the test's own."""
 BUSY_S = 0.002
 """When it is tried again to move the clock, or to come to rest, where another thread is at it just now."""
-STORIES = 5
-"""Executions and tasks that are told of under a test that failed."""
+SHOWN_DAYS = "stopped_tasks_days"
+"""The quota that says how long a stopped task is shown."""
 
 
 class Kit:
@@ -76,8 +78,9 @@ class Kit:
         port: int = 0,
         patience_s: float = 60.0,
     ) -> None:
-        self.clock = HandClock(instant_of(start))
-        self.cast = Cast(self.clock, wake=self._wake)
+        self._began, self._zone = instant_of(start), _moment(start).tzinfo
+        self.clock = HandClock(self._began)
+        self.cast = Cast(self.clock, wake=self._wake, programs=real_tasks)
         self.folder = Path(tempfile.mkdtemp(prefix="tasuki-")) if real_tasks else None
         self.root = Path.cwd() if root is None else Path(root).resolve()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=1024, reuse_port=False)
@@ -268,17 +271,13 @@ class Kit:
 
     def story(self) -> str:
         """Tell in a few lines what there is: for the report of a test that failed."""
-        told = [f"house time {self.now.isoformat()}, node number {self.lives}"]
-        for one in self.executions()[-STORIES:]:
-            why = f" ({one.error})" if one.error else ""
-            told.append(f"execution {one.name} of {one.machine}: {one.status}{why}")
-            if one.status != "SUCCEEDED":
-                told.append(one.story())
-        told += [
-            f"task of {task.image}: {task.status}, exit code {task.exit_code}, {task.reason or 'no reason'}"
-            for task in self.tasks()[-STORIES:]
-        ]
-        told += self._run(lambda life: looking.lost(life, STORIES))
+        told = [f"house time {spoken(self.now, self._zone)}, node number {self.lives}"]
+        told += executions_told(self.executions(), self._zone)
+        told += tasks_told(self.tasks())
+        days = self.config.quotas.get(SHOWN_DAYS, SHOWN_MS // DAY)
+        if (self.cast.parts or self._images.real) and self.clock.now() - self._began > days * DAY:
+            told.append(f'tasks that stopped more than {days} days ago are forgotten: quotas={{"{SHOWN_DAYS}": ...}}')
+        told += self._run(lambda life: looking.lost(life, STORIES, self._zone))
         return "\n".join(told)
 
     # -- inside -----------------------------------------------------------------------------------------------
@@ -379,9 +378,13 @@ class Kit:
         self.close()
 
 
-def instant_of(moment: str | datetime) -> Instant:
+def instant_of(given: str | datetime) -> Instant:
     """Read a moment. Raises `ValueError` for one without an offset: of which zone would it be?"""
-    read = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return from_datetime(_moment(given))
+
+
+def _moment(given: str | datetime) -> datetime:
+    read = datetime.fromisoformat(given) if isinstance(given, str) else given
     if read.tzinfo is None:
-        raise ValueError(f"{moment}: say of which zone it is, like 2026-10-10T01:00:00+09:00")
-    return from_datetime(read)
+        raise ValueError(f"{given}: say of which zone it is, like 2026-10-10T01:00:00+09:00")
+    return read

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 from zlib import crc32
 
@@ -24,6 +24,7 @@ from tasuki.testing.looks import (
     decoded,
     when,
 )
+from tasuki.testing.telling import spoken
 from tasuki.values.arns import build_arn
 from tasuki.values.config import Config
 from tasuki.values.documents import dumps, unpack
@@ -184,7 +185,7 @@ async def handovers(life: Life, by: dict[str, str]) -> list[dict[str, Any]]:
         given["NextToken"] = page["NextToken"]
 
 
-async def lost(life: Life, limit: int) -> list[str]:
+async def lost(life: Life, limit: int, zone: tzinfo | None) -> list[str]:
     """Tell what was dropped or dead-lettered of what schedules, rules and pipes passed on, and what queues let expire."""
 
     def found(tx: Tx) -> tuple[list[Any], list[Any]]:
@@ -192,7 +193,7 @@ async def lost(life: Life, limit: int) -> list[str]:
 
     handed, expired = await life.look(found)
     told = [
-        f"{to_datetime(at).isoformat()} {_short(source)} ({what}) to {_short(target)}: {outcome}"
+        f"{spoken(to_datetime(at), zone)} {_short(source)} ({what}) to {_short(target)}: {outcome}"
         for at, source, what, target, outcome in reversed(handed)
     ]
     return told + [f"queue {name}: {count} messages expired (MessageRetentionPeriod)" for name, count in expired]

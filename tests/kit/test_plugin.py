@@ -126,7 +126,7 @@ def test_a_failed_test_shows_what_its_house_looked_like(tmp_path: Path) -> None:
         )
     )
     assert code == 1, said
-    assert "house time 2026-10-09T03:00:00+00:00" in said
+    assert "house time 2026-10-09T12:00:00+09:00" in said, "in the zone of the test"
     assert "of m: FAILED (Odd)" in said
     assert "n is odd" in said
 

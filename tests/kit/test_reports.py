@@ -1,6 +1,7 @@
 """What the kit tells of what came to nothing: under a failed test, in a printed history, in a look at a queue."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,68 @@ def test_a_long_cause_is_shown_with_its_end(house: Kit) -> None:
     arn = start(machine("m", Run={"Type": "Fail", "Error": "Long", "Cause": "begin " + "x" * 500 + " the end"}))
     with pytest.raises(AssertionError, match=r"cause: begin x+ \.\.\. x+ the end"):
         house.execution(arn).assert_succeeded()
+
+
+def test_the_one_that_failed_is_told_of_before_the_last_ones(house_factory: Callable[..., Kit]) -> None:
+    with house_factory(start="2026-10-09T12:00:00+09:00") as house:
+        states = house.client("stepfunctions")
+        odd = {"Type": "Choice", "Choices": [{"Variable": "$.n", "NumericEquals": 1, "Next": "Bad"}], "Default": "Good"}
+        chain = {"StartAt": "Odd", "States": {"Odd": odd, "Bad": {"Type": "Fail"}, "Good": {"Type": "Succeed"}}}
+        made = states.create_state_machine(name="m", definition=json.dumps(chain), roleArn=ROLE)["stateMachineArn"]
+        for n in range(9):
+            given = json.dumps({"n": n, "long": "x" * 200})
+            states.start_execution(stateMachineArn=made, name=f"run-{n}", input=given)
+            house.advance(hours=1)
+        told = [line for line in house.story().splitlines() if line.startswith("execution ")]
+    assert [line.split()[1] for line in told] == ["run-1", "run-4", "run-5", "run-6", "run-7", "run-8"]
+    assert ": FAILED, started 2026-10-09T13:00:00+09:00, input {" in told[0]
+    assert told[0].endswith("xxx ...")
+    assert max(map(len, told)) < 200
+
+
+@pytest.mark.tasuki(real_tasks=True)
+def test_the_last_lines_of_a_program_that_failed_are_told(house: Kit) -> None:
+    says = "for n in 1 2 3 4 5 6 7; do echo line $n; done; printf 'y%.0s' $(seq 400); exit 3"
+    house.image("etl", command=["sh", "-c", says])
+    house.image("good", command=["echo", "all is well"])
+    for name in ("etl", "good"):
+        task_definition(name)
+        boto3.client("ecs").run_task(taskDefinition=name)
+        house.settle()
+    told = house.story().splitlines()
+    at = next(n for n, line in enumerate(told) if line.startswith("task of etl: STOPPED, exit code 3"))
+    assert told[at + 1 : at + 6] == ["  | line 4", "  | line 5", "  | line 6", "  | line 7", "  | " + "y" * 300]
+    assert "all is well" not in "".join(told)
+
+
+def test_tasks_that_are_forgotten_are_hinted_at(house: Kit) -> None:
+    house.image("job", minutes=1)
+    task_definition("job")
+    boto3.client("ecs").run_task(taskDefinition="job")
+    house.advance(days=6)
+    assert len(house.tasks()) == 1
+    assert "stopped_tasks_days" not in house.story()
+    house.advance(days=3)
+    assert house.tasks() == []
+    assert 'more than 7 days ago are forgotten: quotas={"stopped_tasks_days": ...}' in house.story()
+
+
+@pytest.mark.tasuki(quotas={"stopped_tasks_days": 40})
+def test_tasks_are_remembered_for_as_long_as_the_quota_says(house: Kit) -> None:
+    house.image("job", minutes=1)
+    task_definition("job")
+    boto3.client("ecs").run_task(taskDefinition="job")
+    house.advance(days=30)
+    assert [task.exit_code for task in house.tasks("job")] == [0]
+    assert "stopped_tasks_days" not in house.story()
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_an_image_nobody_declared_says_how_it_could_be_a_program(house_factory: Callable[..., Kit], real: bool) -> None:
+    house = house_factory(real_tasks=real)
+    one = {"name": "main", "image": "etl", "memory": 512}
+    house.client("ecs").register_task_definition(family="etl", containerDefinitions=[one])
+    house.client("ecs").run_task(taskDefinition="etl")
+    with pytest.raises(AssertionError, match="the test has not said what that does") as told:
+        house.settle()
+    assert ("command=[...]" in str(told.value)) is real
