@@ -1,11 +1,22 @@
-"""`rule list` and `past`: the rules of event buses, and what became of the events that they matched."""
+"""`rule list`, `show` and `past`: the rules of event buses, and what became of the events that they matched."""
+
+from typing import Any
 
 from tasuki.cli import screen
 from tasuki.cli.complaints import Code, Complaint
 from tasuki.cli.events import short
 from tasuki.cli.pages import every
 from tasuki.cli.reach import Reach
-from tasuki.cli.schedules import handed_over, show_past, target_of
+from tasuki.cli.schedules import (
+    SHOWN_PAST,
+    flat,
+    handed_over,
+    list_deliveries,
+    show_member,
+    show_on_its_way,
+    show_past,
+    target_of,
+)
 
 COLUMNS = ("rule", "bus", "state", "schedule", "pattern", "targets")
 PAST_COLUMNS = ("event", "handed_over", "to", "arrived_as", "outcome")
@@ -39,16 +50,42 @@ def ls(reach: Reach, bus: str | None, *, as_json: bool) -> None:
     screen.show_table(rows, COLUMNS, empty="no rule yet; make one with PutRule")
 
 
+def show(reach: Reach, wanted: str, *, as_json: bool) -> None:
+    """Show a rule: how it was defined, its targets, what is on its way, and what it handed over last."""
+    arn = _rule_arn(reach, wanted)
+    bus, _, name = arn.rpartition(":rule/")[2].rpartition("/")
+    told = reach.client("events").describe_rule(Name=name, EventBusName=bus or _DEFAULT)
+    definition = {member: value for member, value in told.items() if member != "ResponseMetadata"}
+    targets = every(reach, "events", "list_targets_by_rule", "Targets", Rule=name, EventBusName=told["EventBusName"])
+    on_its_way = list_deliveries(reach, SourceArn=arn)
+    rows = _past(reach, arn)[-SHOWN_PAST:]
+    if as_json:
+        screen.show_json({**definition, "targets": list(targets), "deliveries": on_its_way, "past": rows})
+        return
+    for member, value in definition.items():
+        show_member(member, value)
+    for number, target in enumerate(targets):
+        for member, value in flat(f"Targets[{number}]", target):
+            show_member(member, value)
+    show_on_its_way(on_its_way)
+    if rows:
+        screen.line("")
+        show_past(rows, PAST_COLUMNS)
+
+
 def past(reach: Reach, wanted: str, count: int, *, as_json: bool) -> None:
     """List what a rule handed over lately, with each try that was refused and what was dropped, oldest first."""
-    rows = [
-        {"event": row["planned"], **{name: row[name] for name in PAST_COLUMNS[1:]}}
-        for row in handed_over(reach, _rule_arn(reach, wanted))[-count:]
-    ]
+    rows = _past(reach, _rule_arn(reach, wanted))[-count:]
     if as_json:
         screen.show_json(rows)
     else:
         show_past(rows, PAST_COLUMNS)
+
+
+def _past(reach: Reach, arn: str) -> list[dict[str, Any]]:
+    return [
+        {"event": row["planned"], **{name: row[name] for name in PAST_COLUMNS[1:]}} for row in handed_over(reach, arn)
+    ]
 
 
 def _rule_arn(reach: Reach, wanted: str) -> str:

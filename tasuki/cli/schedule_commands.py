@@ -85,6 +85,18 @@ def rule_list(
     rules.ls(reach.find_node(data), bus, as_json=as_json)
 
 
+@rule.command("show")
+def rule_show(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name, BUS/NAME or ARN.")],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show a rule: its definition, its targets, what is on its way, and what it handed over last."""
+    from tasuki.cli import reach, rules
+
+    rules.show(reach.find_node(data), name, as_json=as_json)
+
+
 @rule.command("past")
 def rule_past(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name, BUS/NAME or ARN.")],

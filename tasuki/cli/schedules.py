@@ -66,14 +66,10 @@ def show(reach: Reach, wanted: str, *, as_json: bool) -> None:
             }
         )
         return
-    for name, value in _flat("", definition):
-        screen.line(f"{name:<44} {screen.text_of(value)}")
-    screen.line(f"{'next':<44} {coming[0]['planned'] + '  ' + coming[0]['local'] if coming else 'never again'}")
-    for one in on_its_way:
-        screen.line(
-            f"{'on its way':<44} {_planned(one)}  {one['State']}, tries: {one['Attempts']}"
-            + (f", {one['Error']}: {short(one.get('Message'))}" if one.get("Error") else "")
-        )
+    for name, value in flat("", definition):
+        show_member(name, value)
+    show_member("next", coming[0]["planned"] + "  " + coming[0]["local"] if coming else "never again")
+    show_on_its_way(on_its_way)
     if fired:
         screen.line("")
         show_past(fired)
@@ -117,7 +113,7 @@ def coming_of_expression(text: str, zone: str, count: int, after: str | None, *,
     if as_json:
         screen.show_json(rows)
     else:
-        screen.show_table(rows, TICK_COLUMNS[:2], empty=f"never again after {to_iso(at)}")
+        screen.show_table(rows, TICK_COLUMNS[:2], empty=f"never after {to_iso(at)}")
 
 
 def past(reach: Reach, wanted: str, count: int, *, as_json: bool) -> None:
@@ -174,6 +170,18 @@ def handed_over(reach: Reach, arn: str) -> list[dict[str, Any]]:
         }
         for one in _house(reach, "ListHandovers", "Handovers", SourceArn=arn)
     ]
+
+
+def show_member(name: str, value: Any) -> None:
+    """Print a member of a definition."""
+    screen.line(f"{name:<44} {screen.text_of(value)}")
+
+
+def show_on_its_way(deliveries: Sequence[dict[str, Any]]) -> None:
+    """Print deliveries that no target has taken yet."""
+    for one in deliveries:
+        why = f", {one['Error']}: {short(one.get('Message'))}" if one.get("Error") else ""
+        show_member("on its way", f"{_planned(one)}  {one['State']}, tries: {one['Attempts']}{why}")
 
 
 def show_past(rows: list[dict[str, Any]], columns: Sequence[str] = PAST_COLUMNS) -> None:
@@ -255,8 +263,8 @@ def _late(one: dict[str, Any]) -> float | None:
     return (datetime.fromisoformat(one["At"]) - planned).total_seconds()
 
 
-def _flat(at: str, value: Any) -> list[tuple[str, Any]]:
+def flat(at: str, value: Any) -> list[tuple[str, Any]]:
     """Write nested members as `Target.RetryPolicy.MaximumRetryAttempts`."""
     if not isinstance(value, dict):
         return [(at, value)]
-    return [pair for name, inner in value.items() for pair in _flat(f"{at}.{name}" if at else name, inner)]
+    return [pair for name, inner in value.items() for pair in flat(f"{at}.{name}" if at else name, inner)]

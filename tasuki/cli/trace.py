@@ -36,6 +36,17 @@ def trace(reach: Reach, wanted: str, *, as_json: bool) -> None:
             screen.show_json(story)
         else:
             _show(story)
+    if not as_json and "ExecutionArn" in handovers[0] and len(handovers) == 1 and story.get("Trace"):
+        _tell_of_more(reach, story)
+
+
+def _tell_of_more(reach: Reach, story: dict[str, Any]) -> None:
+    """Say how much else was handed over under a correlation id, such as events about how the execution went."""
+    known = (story.get("MessageId"), story.get("SourceArn"))
+    more = sum((one["MessageId"], one["SourceArn"]) != known for one in list_handovers(reach, Trace=story["Trace"]))
+    if more:
+        what = "1 more hand-over" if more == 1 else f"{more} more hand-overs"
+        screen.line(f"           {what} under it: tasuki trace '{story['Trace']}'")
 
 
 def _of(reach: Reach, identity: str) -> list[dict[str, Any]]:

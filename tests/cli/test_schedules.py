@@ -57,9 +57,9 @@ def test_from_an_instant_on(words: tuple[str, ...], planned: list[str]) -> None:
     assert [row["planned"] for row in rows] == planned
 
 
-def test_never_again_is_said() -> None:
+def test_never_is_said() -> None:
     said = run("schedule", "next", "at(2026-01-01T00:00:00)", "--after", "2026-03-29T00:00:00Z").stdout
-    assert said == "never again after 2026-03-29T00:00:00.000Z\n"
+    assert said == "never after 2026-03-29T00:00:00.000Z\n"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,10 @@ def test_rules_are_listed(tasuki: Command, node: OwnNode) -> None:
     assert "sqs:big-orders" in shown
     assert "hourly" not in shown
     assert tasuki("rule", "list", "--bus", "nobody").returncode == Code.NO
+    told = decoded(tasuki("rule", "show", "orders/big", "--json"))
+    assert (told["Name"], told["EventBusName"], told["past"]) == ("big", "orders", [])
+    assert [one["Arn"].rpartition(":")[2] for one in told["targets"]] == ["big-orders"]
+    assert "ScheduleExpression                           rate(1 hour)" in tasuki("rule", "show", "hourly").stdout
 
 
 def put(node: OwnNode, source: str) -> str:
@@ -209,6 +213,25 @@ def test_an_event_is_traced_to_the_queue_and_the_message_back_to_the_event(tasuk
     assert (story["Kind"], story["ExecutionArn"]) == ("message", message)
     assert traced(tasuki, story["Trace"]) == lines
     assert message in tasuki("rule", "past", "default/heard").stdout
+    assert message in tasuki("rule", "show", "heard").stdout.partition("outcome")[2]
+
+
+@pytest.mark.clients
+def test_the_id_of_an_execution_tells_of_its_events(tasuki: Command, node: OwnNode) -> None:
+    """What became of the event about its failure is found from the execution."""
+    events, states = node.reach.client("events"), node.reach.client("stepfunctions")
+    events.put_rule(Name="failed", EventPattern='{"source": ["aws.states"], "detail": {"status": ["FAILED"]}}')
+    events.put_targets(Rule="failed", Targets=[{"Id": "1", "Arn": queue(node, "failures")}])
+    definition = '{"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "E"}}}'
+    states.create_state_machine(name="told-of", definition=definition, roleArn="arn:aws:iam::000000000000:role/r")
+    tasuki("start", "told-of")
+    url = f"{node.url}/000000000000/failures"
+    assert node.reach.client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+    root = decoded(tasuki("trace", "told-of", "--json"))["Trace"]
+    [row] = decoded(tasuki("rule", "past", "failed", "--json"))
+    lines = traced(tasuki, "told-of")
+    assert lines[-1].split() == ["1", "more", "hand-over", "under", "it:", "tasuki", "trace", f"'{root}'"]
+    assert traced(tasuki, root)[0] == f"event      {row['event']} on default"
 
 
 @pytest.mark.clients
