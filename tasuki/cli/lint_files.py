@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasuki.cli.lint_requests import recognise
+from tasuki.cli.lint_requests import recognise, taken_for
 from tasuki.cli.lint_resources import (
     Check,
     Seen,
@@ -131,7 +131,7 @@ def _understood(document: Place) -> tuple[str, list[Seen]] | None:
     if _is_plan(value):
         return "Terraform's plan", list(_of_plan(document))
     check = _request(document)
-    return None if check is None else ("a request", list(check(document)))
+    return None if check is None else (taken_for(value), list(check(document)))
 
 
 def _is_plan(value: Any) -> bool:

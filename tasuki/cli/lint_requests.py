@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from tasuki.cli.lint_resources import Check, Seen, check_pipe, check_rule, check_schedule, error
+from tasuki.cli.lint_resources import Check, Seen, check_pipe, check_rule, check_schedule, error, warning
 from tasuki.cli.lint_sources import Place
 from tasuki.values.service_checks import Serialization, complaints, convert
 from tasuki.values.service_models import Action, Member, Shape, service_model
@@ -47,9 +47,33 @@ class Taken:
         found = list(_unknown(self.action.input, place, self.action.name))
         yield from found
         if self.check is not None:
+            if not found and (missing := _missing(self.action, place.value)):
+                yield warning(
+                    place,
+                    "MISSING_MEMBERS",
+                    f"This is taken for {self.action.name}, and lacks {', '.join(missing)}, which it requires.",
+                    f"Add {'it' if len(missing) == 1 else 'them'}, unless given elsewhere. {_see(self.action)}",
+                )
             yield from self.check(place)
         elif not found:
             yield from _broken(self.action, place)
+
+
+def taken_for(value: Any) -> str:
+    """Say which request a document is taken for; and of one that may be meant for a schedule as well, what that would lack."""
+    taken = recognise(value)
+    if taken is None:
+        return "a request"
+    said = f"a request: {taken.action.name}"
+    model = service_model("scheduler")
+    create = model.action("CreateSchedule") if model is not None else None
+    if create is not None and taken.action.name == "PutRule" and set(value) <= set(create.input.members):
+        said += f"; as CreateSchedule it lacks {', '.join(_missing(create, value))}"
+    return said
+
+
+def _missing(action: Action, value: Any) -> list[str]:
+    return [name for name in action.input.members if name in action.input.required and value.get(name) is None]
 
 
 def recognise(value: Any) -> Taken | None:

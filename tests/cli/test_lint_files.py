@@ -32,6 +32,7 @@ SCHEDULE: dict[str, Any] = {
         "Input": f'{{"t": "{TIME}"}}',
     },
 }
+PIPE = {"Name": "p", "Source": "arn:aws:sqs:us-east-1:0:q", "Target": "arn:aws:sqs:us-east-1:0:r", "RoleArn": "r"}
 
 
 def found(text: Any, name: str = "a.json") -> list[tuple[int | None, str, str]]:
@@ -56,7 +57,7 @@ def target(**members: Any) -> dict[str, Any]:
 
 def test_a_request_that_is_right() -> None:
     survey = survey_file("a.json", json.dumps(SCHEDULE))
-    assert (survey.seen, survey.what, survey.whole) == ([], "a request", True)
+    assert (survey.seen, survey.what, survey.whole) == ([], "a request: CreateSchedule", True)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +100,12 @@ def test_a_request_that_is_right() -> None:
             "UNKNOWN_RESERVED_VARIABLE",
         ),
         (
-            {"Source": "s", "Target": "t", "TargetParameters": {"InputTemplate": '{"a": <aws.pipes.name>}'}},
+            {**PIPE, "TargetParameters": {"InputTemplate": '{"a": <aws.pipes.name>}'}},
             "/TargetParameters/InputTemplate",
             "UNKNOWN_RESERVED_VARIABLE",
         ),
         (
-            {"Source": "s", "Target": "t", "EnrichmentParameters": {"InputTemplate": r'"\u003caws.pipes.event\u003e"'}},
+            {**PIPE, "EnrichmentParameters": {"InputTemplate": r'"\u003caws.pipes.event\u003e"'}},
             "/EnrichmentParameters/InputTemplate",
             "ESCAPED_ATTRIBUTE",
         ),
@@ -133,7 +134,6 @@ CONNECTION = {
     "AuthorizationType": "BASIC",
     "AuthParameters": {"BasicAuthParameters": {"Username": "ann", "Password": "s3cret-word"}},
 }
-PIPE = {"Name": "p", "Source": "arn:aws:sqs:us-east-1:0:q", "Target": "arn:aws:sqs:us-east-1:0:r", "RoleArn": "r"}
 RULE = {"Name": "r", "ScheduleExpression": "rate(1 hour)", "State": "ENABLED"}
 
 
@@ -148,7 +148,19 @@ RULE = {"Name": "r", "ScheduleExpression": "rate(1 hour)", "State": "ENABLED"}
 )
 def test_each_kind_of_request_is_known_and_clean(given: dict[str, Any]) -> None:
     survey = survey_file("a.json", json.dumps(given))
-    assert (survey.seen, survey.what) == ([], "a request")
+    assert survey.seen == []
+    assert survey.what.startswith("a request: ")
+
+
+def test_it_is_said_which_request_lacks_what() -> None:
+    """A name and an expression are a whole PutRule; a schedule wants more."""
+    survey = survey_file("a.json", json.dumps({"Name": "n", "ScheduleExpression": "cron(0 1 * * ? *)"}))
+    assert survey.seen == []
+    assert survey.what == "a request: PutRule; as CreateSchedule it lacks Target, FlexibleTimeWindow"
+    given = {name: value for name, value in SCHEDULE.items() if name != "FlexibleTimeWindow"}
+    (one,) = survey_file("a.json", json.dumps(given)).seen
+    assert (one.finding.code, one.finding.severity) == ("MISSING_MEMBERS", "WARNING")
+    assert "taken for CreateSchedule, and lacks FlexibleTimeWindow," in one.finding.message
 
 
 @pytest.mark.parametrize(
@@ -566,7 +578,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     good.write_text(json.dumps(SCHEDULE))
     bad.write_text(json.dumps(changed(ScheduleExpressionTimezone="Asia/Tokio"), indent=1))
     assert lint.check([str(good)], pipe_target=False, as_json=False) is Code.DONE
-    assert capsys.readouterr().out == f"{good}: clean (a request)\n"
+    assert capsys.readouterr().out == f"{good}: clean (a request: CreateSchedule)\n"
     assert lint.check([str(bad)], pipe_target=False, as_json=False) is Code.NO
     assert capsys.readouterr().out.splitlines() == [
         f"{bad}:4 /ScheduleExpressionTimezone error UNKNOWN_TIME_ZONE",
