@@ -5,6 +5,7 @@ import gc
 import ipaddress
 import logging
 import os
+import shutil
 import signal
 import socket
 import time
@@ -37,12 +38,13 @@ from tasuki.runtime.opening import open_store, take_clock
 from tasuki.runtime.share import Share
 from tasuki.services import buses, deliveries, handovers, machines, pipes, queues, schedules, tasks
 from tasuki.services.switchboard import Switchboard
+from tasuki.services.tasks.model import path_of
 from tasuki.services.tasks.setting import Here
 from tasuki.store import place, standing
 from tasuki.store.sqlite import SqliteStore
 from tasuki.store.store import Store
 from tasuki.values.chance import Chance
-from tasuki.values.config import Config
+from tasuki.values.config import Config, Image
 from tasuki.values.documents import dumps
 from tasuki.values.errors import ConfigError
 from tasuki.values.instant import Clock
@@ -358,6 +360,22 @@ def warn_of_images(config: Config) -> None:
             log.warning(
                 'image "%s": the folder %s does not exist; its tasks fail to start until it does', image.name, missing
             )
+        if image.scripted is None and image.folder.is_dir() and (why := _not_found(image)):
+            log.warning('image "%s": %s', image.name, why)
+
+
+def _not_found(image: Image) -> str:
+    """Say that an image's tasks would not find their program; nothing if they do, or if the image names none."""
+    program = next(iter(image.command), "")
+    if "/" in program:
+        path = image.folder / program
+        return "" if path.exists() else f"there is no file {path}, which is its command"
+    if not program or shutil.which(program, path=path_of(image)):
+        return ""
+    return (
+        f"its command {program} is not found in PATH, which is {path_of(image)}; "
+        "give it a venv, or name the program by its absolute path"
+    )
 
 
 def prepare_folder(folder: Path) -> None:

@@ -18,7 +18,7 @@ refused, since it decides what is executed.
 
     [images."routing-v1"]         # the image name in a task definition, a lookup key, never a path
     folder = "engines/v1"         # working directory; relative to this file
-    command = ["python", "solve.py"]
+    command = ["python3", "solve.py"]
     venv = "engines/v1/.venv"     # optional: its bin/ comes first in PATH
     stop_signal = "SIGTERM"       # optional
 

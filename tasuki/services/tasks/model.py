@@ -163,6 +163,12 @@ def _given_by_the_house(task: Task, config: Config, key: str, secret: str) -> di
     return given
 
 
+def path_of(image: Image) -> str:
+    """Answer the PATH that an image's tasks get, unless a task definition says another."""
+    base = BASE_PATH if image.venv is None else f"{image.venv / 'bin'}:{BASE_PATH}"
+    return image.environment.get("PATH", base)
+
+
 def _container(
     definition: Mapping[str, Any], over: Mapping[str, Any], image: Image, given: Mapping[str, str]
 ) -> Container:
@@ -174,10 +180,9 @@ def _container(
     The environment is clean: a base, the image's, the definition's, the override's, then what the house gives (nobody
     may point a task elsewhere with the house's own variables).
     """
-    base: dict[str, str] = {"PATH": BASE_PATH, "HOME": str(image.folder), "LANG": "C.UTF-8", "TZ": "UTC"}
+    base: dict[str, str] = {"PATH": path_of(image), "HOME": str(image.folder), "LANG": "C.UTF-8", "TZ": "UTC"}
     requires = [str(image.folder)]
     if image.venv is not None:
-        base["PATH"] = f"{image.venv / 'bin'}:{BASE_PATH}"
         base["VIRTUAL_ENV"] = str(image.venv)
         requires.append(str(image.venv / "bin"))
     environment = {
