@@ -23,6 +23,8 @@ def play(options: Options) -> int:
     first_s = round(time.monotonic() - began, 1)
     if not options.as_json:
         output.show_table([nights.document(row) for row in rows], nights.COLUMNS, empty="no night")
+    if not fault:
+        say(f"Night {nights.LONG}'s task takes a day: it ends on the next date, and still is for its own.")
     say(f"{fault or 'Every date was scored once, and each run knew its date.'} {first_s} s.\n")
     say("Act 2: a real node, a real clock.")
     seen, second_fault = _absence(options, say)

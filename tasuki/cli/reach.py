@@ -29,6 +29,7 @@ SIGN_WITHIN_S = 10
 START_WITHIN_S = 60
 """How long a node may take from there."""
 _QUIET_MS = 1_000
+_IF_TAKEN = "if it ends at once since the port is in use, another node may be there: add --port N"
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,9 @@ def _await_node(data: Path, patience_s: int | None) -> Reach:
         now = clock.now()
         if now >= give_up:
             raise why or Complaint(
-                f"no node answers at {reach.url if reach else data} any more", Code.UNREACHABLE, hint=how_to_start(data)
+                f"no node answers at {reach.url if reach else data} any more",
+                Code.UNREACHABLE,
+                hint=f"{how_to_start(data)}\n{_IF_TAKEN}",
             )
         if not said and now - began > _QUIET_MS:
             said = True
@@ -175,7 +178,7 @@ def read_node(data: Path) -> Reach:
         url, pid = str(facts["url"]).rstrip("/"), int(facts["pid"])
     except FileNotFoundError:
         what = f"no node runs on {data} now" if _has_run(data) else f"no node has run on {data} yet"
-        raise Complaint(what, Code.UNREACHABLE, hint=how_to_start(data)) from None
+        raise Complaint(what, Code.UNREACHABLE, hint=f"{how_to_start(data)}\n{_IF_TAKEN}") from None
     except NotADirectoryError:
         raise Complaint(f"{data} is not a directory", Code.DATA) from None
     except PermissionError as refused:

@@ -125,7 +125,9 @@ def test_env_says_how_the_node_of_a_directory_was_started(
         assert "--dev" not in said
     with OwnNode(tmp_path / "n2") as other:
         other.kill()
-    assert f"start it again with: tasuki up --data {other.data} --dev\n" in run("env", "--data", str(other.data)).stderr
+    said = run("env", "--data", str(other.data)).stderr
+    assert f"start it again with: tasuki up --data {other.data} --dev\n" in said
+    assert "add --port N" in said
 
 
 def _gone(data: Path) -> str:
