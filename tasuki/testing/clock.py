@@ -1,8 +1,9 @@
-"""A clock that moves only when told."""
+"""A clock that moves only when told, and how a test tells durations and moments."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
-from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND, Instant
+from tasuki.values.instant import DAY, HOUR, MINUTE, SECOND, Instant, from_datetime
 
 
 class ManualClock:
@@ -35,3 +36,16 @@ def told_ms(caller: str, by: Mapping[str, float]) -> int:
 def duration_ms(*, ms: int = 0, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> int:
     """Add up a duration, in milliseconds."""
     return ms + round(seconds * SECOND + minutes * MINUTE + hours * HOUR + days * DAY)
+
+
+def instant_of(given: str | datetime) -> Instant:
+    """Read a moment. Raises `ValueError` for one without an offset: of which zone would it be?"""
+    return from_datetime(moment_of(given))
+
+
+def moment_of(given: str | datetime) -> datetime:
+    """Read a moment and its zone. Raises `ValueError` for one without."""
+    read = datetime.fromisoformat(given) if isinstance(given, str) else given
+    if read.tzinfo is None:
+        raise ValueError(f"{given}: say of which zone it is, like 2026-10-10T01:00:00+09:00")
+    return read

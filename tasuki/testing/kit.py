@@ -26,21 +26,22 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tasuki.runtime.clock import HandClock
-from tasuki.runtime.conductor import ClockBusy
+from tasuki.runtime.conductor import ClockBusy, Restless
 from tasuki.services.tasks.polls import SHOWN_MS
 from tasuki.testing import looking
 from tasuki.testing.acting import Cast, Part, Rule
 from tasuki.testing.clients import Clients, environment_of
-from tasuki.testing.clock import told_ms
+from tasuki.testing.clock import instant_of, moment_of, told_ms
 from tasuki.testing.life import Birth, Life, LifeOver
 from tasuki.testing.looks import Event, Execution, Queue, Task
 from tasuki.testing.outside import Images, Outside
 from tasuki.testing.programs import OF_PROGRAMS, program
 from tasuki.testing.scripted import Script
-from tasuki.testing.telling import STORIES, executions_told, spoken, tasks_told
+from tasuki.testing.telling import STORIES, crash_missed, executions_told, spoken, tasks_told
 from tasuki.values.chance import Chance
 from tasuki.values.config import Config
-from tasuki.values.instant import DAY, Instant, from_datetime, to_datetime
+from tasuki.values.errors import DomainError
+from tasuki.values.instant import DAY, Instant, to_datetime
 from tasuki.values.outbound import Outbound
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class Kit:
         port: int = 0,
         patience_s: float = 60.0,
     ) -> None:
-        self._began, self._zone = instant_of(start), _moment(start).tzinfo
+        self._began, self._zone = instant_of(start), moment_of(start).tzinfo
         self.clock = HandClock(self._began)
         self.cast = Cast(self.clock, wake=self._wake, programs=real_tasks)
         self.folder = Path(tempfile.mkdtemp(prefix="tasuki-")) if real_tasks else None
@@ -116,6 +117,7 @@ class Kit:
         )
         self._changed = threading.Condition()
         self._away_ms = 0
+        self._dies_after = 0
         self.lives = 0
         """How often a node was started: once, and once more for each crash."""
         self._closed = False
@@ -144,6 +146,7 @@ class Kit:
 
     def advance(self, **by: float) -> None:
         """Move the clock by `ms=`, `seconds=`, `minutes=`, `hours=` and `days=`, through everything that is due on the way."""
+        __tracebackhide__ = True
         step = told_ms("advance", by)
         if step < 0:
             raise ValueError("house time never runs backwards")
@@ -151,6 +154,7 @@ class Kit:
 
     def advance_to(self, moment: str | datetime) -> None:
         """Move the clock to a moment, through everything that is due on the way. Raises `ValueError` for one that is past."""
+        __tracebackhide__ = True
         to = instant_of(moment)
         if to < self.clock.now():
             raise ValueError(
@@ -160,11 +164,13 @@ class Kit:
 
     def settle(self) -> None:
         """Let everything happen that can at this instant. Calls of clients do so by themselves."""
+        __tracebackhide__ = True
         self._refuse_tasks("settle")
         self._run(lambda life: life.rest())
         self._raise_troubles()
 
     def _advance(self, to: Instant) -> None:
+        __tracebackhide__ = True
         self._refuse_tasks("advance")
         self._run(lambda life: life.advance(to))
         self._raise_troubles()
@@ -203,8 +209,13 @@ class Kit:
         return part.then(act, times=times, **more)
 
     def runs(self, image: str) -> list[Any]:
-        """Answer every run of a scripted image, in the order in which they began."""
+        """Answer every run of a scripted image, in the order in which they began. Raises `TypeError` for a program."""
+        __tracebackhide__ = True
         part = self.cast.parts.get(image)
+        if part is None and image in self._images.real:
+            raise TypeError(
+                f'runs("{image}"): runs are of scripted images, and this is a program; its tasks tell: house.tasks()'
+            )
         return [] if part is None else list(part.runs)
 
     def lose(self, task: str) -> None:
@@ -220,12 +231,18 @@ class Kit:
 
         `hours=3`: for so long there is no node, and what was due meanwhile is late; else no time passes. `after=3`: not now, but
         right after its third commit from here on, before anybody has heard of it. Clients find their connection gone, and ask
-        again, as boto3 does by itself.
+        again, as boto3 does by itself. One that was asked for and never came fails the test when the house is closed or the next
+        one is asked for with `after`; `after=0` takes it back.
         """
+        __tracebackhide__ = True
         self._away_ms = told_ms("crash (besides after)", away)
         dead = self._living()
         if after is not None:
-            dead.store.dies_in = after
+            if after < 0:
+                raise ValueError(f"crash(after={after}): say after how many commits from here on, or 0 for never")
+            if after and (missed := self._missed_crash()):
+                raise AssertionError(missed)
+            self._dies_after, dead.store.dies_in = after, after or None
             return
         dead.die()
         with self._changed:
@@ -234,18 +251,26 @@ class Kit:
             self._run(lambda life: life.rest(for_tasks=False))
             self._raise_troubles()
 
+    def _missed_crash(self) -> str | None:
+        """Say of a crash that was asked for that it has not come yet."""
+        left = self._living().store.dies_in
+        return None if left is None else crash_missed(self._dies_after, self._dies_after - left)
+
     # -- looks ------------------------------------------------------------------------------------------------
 
     def executions(self, machine: str | None = None, *, status: str | None = None) -> list[Execution]:
         """Answer the executions of a Standard machine (name or ARN), or of all, oldest first."""
+        __tracebackhide__ = True
         return self._run(lambda life: looking.executions(life, self.config, machine, status))
 
     def execution(self, arn: str) -> Execution:
         """Answer one execution."""
+        __tracebackhide__ = True
         return self._run(lambda life: looking.execution(life, arn))
 
     def queue(self, name: str) -> Queue:
         """Look into a queue (name, URL or ARN) without receiving anything."""
+        __tracebackhide__ = True
         return self._run(lambda life: looking.queue(life, self.config, name))
 
     def tasks(self, family: str | None = None, *, status: str | None = None) -> list[Task]:
@@ -263,6 +288,7 @@ class Kit:
 
     def events(self, bus: str = "default") -> list[Event]:
         """Answer what was put on a bus since `record_events`, in order."""
+        __tracebackhide__ = True
         return self._run(lambda life: looking.events(life, self.config, bus))
 
     def handovers(self, **by: str) -> list[dict[str, Any]]:
@@ -272,6 +298,7 @@ class Kit:
     def story(self) -> str:
         """Tell in a few lines what there is: for the report of a test that failed."""
         told = [f"house time {spoken(self.now, self._zone)}, node number {self.lives}"]
+        told += filter(None, [self._missed_crash()])
         told += executions_told(self.executions(), self._zone)
         told += tasks_told(self.tasks())
         days = self.config.quotas.get(SHOWN_DAYS, SHOWN_MS // DAY)
@@ -327,35 +354,44 @@ class Kit:
 
         What another thread does with the clock (a request of its own is answered when the house is at rest) comes first.
         """
+        __tracebackhide__ = True
         while True:
             life = self._living()
             try:
                 return life.run(work(life))
             except ClockBusy:
                 time.sleep(BUSY_S)
+            except (looking.NoSuchThing, DomainError, Restless) as bad:
+                raise bad.with_traceback(None) from None  # the sentence says it all
             except LifeOver:
                 with self._changed:
                     self._changed.wait_for(lambda: self._life is not life or self._closed, timeout=60)  # noqa: B023
                 self._raise_troubles()
 
     def _refuse_tasks(self, what: str) -> None:
+        __tracebackhide__ = True
         if threading.get_ident() == self.cast.worker:
             raise RuntimeError(f"{what}() from inside a task: house time stands still while a task's code runs")
 
     def _raise_troubles(self) -> None:
+        __tracebackhide__ = True
         if self.cast.troubles:
             raise self.cast.troubles.pop(0)
 
     def close(self) -> None:
-        """End the house, and what still runs for it. Raises what a task's function raised and nobody has heard of."""
+        """End the house, and what still runs for it. Raises what nobody has heard of: a task's function, a crash that never came."""
+        __tracebackhide__ = True
         if self._closed:
             return
-        life = self._living()
+        life, missed = self._living(), self._missed_crash()
+        life.store.dies_in = None
         try:
             self._outside.end(lambda: life.run(life.rest(for_tasks=False)))
         finally:
             self._let_go()
         self._raise_troubles()
+        if missed:
+            raise AssertionError(missed)
 
     def _let_go(self) -> None:
         last = self._living()
@@ -373,18 +409,9 @@ class Kit:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, bad: BaseException | None, at: TracebackType | None) -> None:
-        if kind is not None:
-            self.cast.troubles.clear()  # the test fails already, and says why
+        __tracebackhide__ = True
+        if kind is not None:  # the test fails already, and says why
+            self.cast.troubles.clear()
+            if self._life is not None:
+                self._life.store.dies_in = None
         self.close()
-
-
-def instant_of(given: str | datetime) -> Instant:
-    """Read a moment. Raises `ValueError` for one without an offset: of which zone would it be?"""
-    return from_datetime(_moment(given))
-
-
-def _moment(given: str | datetime) -> datetime:
-    read = datetime.fromisoformat(given) if isinstance(given, str) else given
-    if read.tzinfo is None:
-        raise ValueError(f"{given}: say of which zone it is, like 2026-10-10T01:00:00+09:00")
-    return read

@@ -84,6 +84,7 @@ class Execution:
 
     def assert_succeeded(self, output: Any = _MISSING) -> "Execution":
         """Fail with the history unless it succeeded (and, if `output` is given, with that); answer itself."""
+        __tracebackhide__ = True
         if self.status != "SUCCEEDED":
             raise AssertionError(self._story(f"is {self.status}, not SUCCEEDED"))
         if output is not _MISSING and self.output != output:
@@ -92,6 +93,7 @@ class Execution:
 
     def assert_failed(self, error: str | None = None) -> "Execution":
         """Fail with the history unless it failed (with that error name, if one is given); answer itself."""
+        __tracebackhide__ = True
         if self.status not in {"FAILED", "TIMED_OUT"}:
             raise AssertionError(self._story(f"is {self.status}, not FAILED"))
         if error is not None and self.error != error:
@@ -100,6 +102,7 @@ class Execution:
 
     def assert_running(self) -> "Execution":
         """Fail with the history unless it runs; answer itself."""
+        __tracebackhide__ = True
         if self.status != "RUNNING":
             raise AssertionError(self._story(f"is {self.status}, not RUNNING"))
         return self

@@ -28,6 +28,7 @@ def house_factory(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Kit
     """Make houses with settings of the test's own; they are closed when it ends. The environment leads to none of them."""
     from tasuki.testing.kit import Kit
 
+    __tracebackhide__ = True
     with ExitStack() as houses:
         yield lambda **settings: houses.enter_context(Kit(**{"root": request.path.parent, **settings}))
 
@@ -42,6 +43,7 @@ def house(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
 
     from tasuki.testing import clients
 
+    __tracebackhide__ = True
     session = clients.fresh_session()
     settings: dict[str, Any] = {"root": request.path.parent}
     for mark in reversed(list(request.node.iter_markers("tasuki"))):
@@ -83,4 +85,7 @@ def pytest_runtest_makereport(
     if report.when == "call" and report.failed and hasattr(kit, "story"):
         with suppress(Exception):  # the failure itself is what counts
             report.sections.append(("house", kit.story()))
+    if report.when != "teardown" and not report.passed and hasattr(kit, "crash"):
+        with suppress(Exception):
+            kit.crash(after=0)  # one that never came is no second failure
     return report

@@ -50,6 +50,14 @@ def tasks_told(tasks: Sequence[Task]) -> Iterator[str]:
             yield from (f"  | {line[:WIDTH]}" for line in task.output.splitlines()[-LINES:])
 
 
+def crash_missed(after: int, made: int) -> str:
+    """Say of a crash that was asked for that it has not come."""
+    return (
+        f"a crash after {after} commits was asked for and never came ({made} were made): "
+        "ask for an earlier one, or take it back with house.crash(after=0)"
+    )
+
+
 def spoken(at: datetime, zone: tzinfo | None) -> str:
     """Say a moment in the zone in which the test said when its house starts."""
     return at.astimezone(zone).isoformat()

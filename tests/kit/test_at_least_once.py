@@ -33,6 +33,7 @@ def walks(house_factory: Callable[..., Kit], monkeypatch: pytest.MonkeyPatch) ->
             house.execution(one).assert_succeeded()
             yield house
             if house.lives == 1:
+                house.crash(after=0)
                 return
             at += 1
 

@@ -447,6 +447,7 @@ def test_a_crash_at_every_commit_of_a_walk(house_factory: Callable[..., Kit]) ->
         house.execution(one).assert_succeeded({})
         assert len(part.runs) == 1
         if house.lives == 1:
+            house.crash(after=0)
             break
         at += 1
     assert at > 5, "there were that many commits to die at"

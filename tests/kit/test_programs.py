@@ -1,6 +1,9 @@
 """Real programs in a test's house: where they are looked for, which python is meant, what is refused."""
 
 import sys
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from tasuki.testing import Kit
 from tests.kit.test_plugin import project, pytest_in
-from tests.kit.town import task_definition
+from tests.kit.town import ROLE, job, machine, start, task_definition
 
 TELLS = "import sys, boto3; print(sys.executable, sys.prefix)\n"
 
@@ -104,3 +107,58 @@ def test_a_word_that_is_no_duration_is_refused_and_nothing_moves(house: Kit) -> 
     with pytest.raises(TypeError, match=r"crash .* takes days, hours.*no day="):
         house.crash(day=3)
     assert (house.now, house.lives) == (before, 1)
+
+
+# -- a crash in the middle ----------------------------------------------------------------------------------------
+
+SLOW = ["sh", "-c", "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo went"]
+
+
+def until(seen: Callable[[], bool]) -> None:
+    """Look until something is seen: a program takes real time."""
+    end = time.monotonic() + 20
+    while not seen():
+        assert time.monotonic() < end
+        time.sleep(0)
+
+
+@pytest.mark.tasuki(real_tasks=True)
+def test_a_crash_in_the_middle_of_a_program_that_a_client_started(house: Kit, tmp_path: Path) -> None:
+    house.image("slow", command=SLOW, folder=tmp_path)
+    task_definition("slow")
+    arn = start(machine("m", Run=job("slow")))
+    until(lambda: house.tasks("slow")[0].output == "begun\n")
+    house.crash()
+    assert house.tasks("slow")[0].status == "RUNNING"
+    (tmp_path / "go").touch()
+    house.settle()
+    house.execution(arn).assert_succeeded()
+    assert ([task.output for task in house.tasks()], house.lives) == (["begun\nwent\n"], 2)
+
+
+@pytest.mark.tasuki(real_tasks=True)
+def test_a_crash_in_the_middle_of_a_program_beside_advance(house: Kit, tmp_path: Path) -> None:
+    house.image("slow", command=SLOW, folder=tmp_path)
+    task_definition("slow")
+    target = {"Arn": machine("m", Run=job("slow")), "RoleArn": ROLE, "Input": "{}"}
+    boto3.client("scheduler").create_schedule(
+        Name="nightly", ScheduleExpression="cron(0 1 * * ? *)", FlexibleTimeWindow={"Mode": "OFF"}, Target=target
+    )
+
+    def crash() -> None:
+        until(lambda: "begun" in "".join(task.output for task in house.tasks()))
+        house.crash()
+
+    def go() -> None:
+        until(lambda: house.lives == 2)
+        (tmp_path / "go").touch()
+
+    threads = [threading.Thread(target=one) for one in (crash, go)]
+    for one in threads:
+        one.start()
+    house.advance(hours=3)
+    for one in threads:
+        one.join()
+    [night] = house.executions("m")
+    night.assert_succeeded()
+    assert ([task.output for task in house.tasks()], house.lives) == (["begun\nwent\n"], 2)

@@ -1,6 +1,7 @@
 """What the kit tells of what came to nothing: under a failed test, in a printed history, in a look at a queue."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,102 @@ def test_an_image_nobody_declared_says_how_it_could_be_a_program(house_factory: 
     with pytest.raises(AssertionError, match="the test has not said what that does") as told:
         house.settle()
     assert ("command=[...]" in str(told.value)) is real
+
+
+# -- a crash that never came --------------------------------------------------------------------------------------
+
+
+def test_a_crash_that_never_came_fails_the_test_in_a_sentence(tmp_path: Path) -> None:
+    code, said = pytest_in(
+        project(
+            tmp_path,
+            """
+            def test_never(house):
+                house.crash(after=8)
+                boto3.client("sqs").create_queue(QueueName="q")
+
+            def test_taken_back(house):
+                house.crash(after=8)
+                house.crash(after=0)
+
+            def test_came(house):
+                house.crash(after=1)
+                boto3.client("sqs").create_queue(QueueName="q")
+                assert house.lives == 2
+
+            def test_fails_anyhow(house):
+                house.crash(after=7)
+                assert house.lives == 2
+
+            def test_skipped(house):
+                house.crash(after=7)
+                pytest.skip("no")
+            """,
+        )
+    )
+    assert code == 1, said
+    assert "1 failed, 3 passed, 1 skipped, 1 error" in said
+    assert "E   AssertionError: a crash after 8 commits was asked for and never came (1 were made)" in said
+    assert "\na crash after 7 commits was asked for and never came (0 were made)" in said, "in the section house"
+    assert "raise AssertionError(missed)" not in said, "our own lines are not shown"
+
+
+def test_a_crash_that_never_came_is_told_of_at_the_next_one(house: Kit) -> None:
+    house.crash(after=5)
+    with pytest.raises(AssertionError, match=r"after 5 commits .* never came \(0 were made\)"):
+        house.crash(after=1)
+    with pytest.raises(ValueError, match="say after how many commits"):
+        house.crash(after=-1)
+    house.crash()  # comes instead of it
+    assert house.lives == 2
+
+
+def test_a_house_without_pytest_tells_of_it_unless_something_else_is_wrong() -> None:
+    with pytest.raises(AssertionError, match="never came"), Kit() as house:
+        house.crash(after=5)
+    with pytest.raises(LookupError), Kit() as house:  # noqa: PT012 - what is raised while it is owed
+        house.crash(after=5)
+        raise LookupError
+
+
+@pytest.mark.tasuki(real_tasks=True)
+def test_runs_are_of_scripted_images(house: Kit) -> None:
+    house.image("etl", command=["true"])
+    with pytest.raises(TypeError, match=r"this is a program; its tasks tell: house\.tasks\(\)"):
+        house.runs("etl")
+    assert house.runs("other") == []
+
+
+def test_what_fails_in_the_kit_is_shown_without_its_insides(tmp_path: Path) -> None:
+    code, said = pytest_in(
+        project(
+            tmp_path,
+            """
+            def test_queue(house):
+                house.queue("nowhere")
+
+            def test_machine(house):
+                house.executions("nothing")
+
+            def test_image(house):
+                ecs = boto3.client("ecs")
+                one = {"name": "main", "image": "etl", "memory": 512}
+                ecs.register_task_definition(family="etl", containerDefinitions=[one])
+                ecs.run_task(taskDefinition="etl")
+                house.settle()
+
+            def test_back(house):
+                house.advance(hours=-1)
+            """,
+        )
+    )
+    assert code == 1, said
+    assert "4 failed" in said
+    for sentence in (
+        "no queue 'nowhere'",
+        "no Standard state machine 'nothing'",
+        'a task runs image "etl"',
+        "backwards",
+    ):
+        assert sentence in said
+    assert re.findall(r"^\S*(?:tasuki/testing|concurrent|asyncio)\S*:\d+:", said, re.MULTILINE) == []

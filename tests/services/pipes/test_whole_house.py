@@ -139,6 +139,7 @@ def test_a_crash_at_every_commit_of_a_batch_s_way(waited_for: bool) -> None:
             outcomes = [handover["Outcome"] for handover in house.handovers()]
             assert outcomes == ["DELIVERED"] * 3
             lives = house.lives
+            house.crash(after=0)
         if lives == 1:
             break
         at += 1
