@@ -111,10 +111,12 @@ def test_the_job_chooses_its_version_and_an_unknown_one_goes_to_the_failures(tmp
         town.house.drain()
         assert sorted(town.started) == ["routing-v1", "routing-v2"]
         refused = town.take(play.failures_url)
-        assert [(one["job"].get("version"), one["error"]) for one in refused] == [
+        # executions go on side by side: who is first is nobody's promise
+        assert {(one["job"].get("version"), one["error"]) for one in refused} == {
             ("v9", "UnknownVersion"),
             (None, "UnknownVersion"),
-        ]
+        }
+        assert len(refused) == 2
         town.house.advance(minutes=5)
         assert [one["version"] for one in town.take(play.results_url)] == ["v1"]
         town.house.advance(minutes=35)
