@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tasuki.testing import Kit, Run
+from tests.engine.test_jsonata import VECTORS
 
 pytestmark = pytest.mark.sqlite_only(reason="the kit's house has a store of its own, in memory")
 
@@ -176,21 +177,6 @@ def test_a_start_by_hand_is_for_no_day(batch: Batch) -> None:  # S2-21
     batch.house.advance(hours=2)
     batch.house.execution(by_hand).assert_succeeded({"scheduledDate": ""})
     assert batch.dated == [(tenant, None) for tenant in TENANTS], "results without a date, that nobody is mailed of"
-
-
-VECTORS = [
-    ({"scheduledTime": "2026-10-09T16:00:00Z"}, "2026-10-10"),
-    ({"scheduledDate": "2026-10-10"}, "2026-10-10"),
-    ({}, ""),
-    ({"scheduledDate": "2026-10-10", "scheduledTime": "2026-12-31T16:00:00Z"}, "2026-10-10"),
-    ({"scheduledTime": "2026-10-09T14:59:59Z"}, "2026-10-09"),
-    ({"scheduledTime": "2026-10-09T15:00:00Z"}, "2026-10-10"),
-    ({"scheduledTime": "2026-12-31T15:00:00Z"}, "2027-01-01"),
-    ({"scheduledTime": "2026-10-09T16:00:00+09:00"}, "2026-10-09"),
-    ({"scheduledDate": 5, "scheduledTime": "2026-10-09T14:59:59Z"}, "2026-10-09"),
-    ({"scheduledDate": None, "scheduledTime": "2026-10-09T15:00:00Z"}, "2026-10-10"),
-    ({"scheduledDate": ""}, ""),
-]
 
 
 def test_three_kinds_of_start_by_one_expression(batch: Batch) -> None:  # S2-15 to S2-18; PF-08

@@ -1,6 +1,5 @@
 """What the room plugs into the switchboard: `ecs:runTask`, and the keys of running tasks."""
 
-import hashlib
 from typing import Any
 
 from tasuki.services.switchboard import Answer, Caller
@@ -8,7 +7,7 @@ from tasuki.services.tasks import queries as sql
 from tasuki.services.tasks.errors import InvalidParameterException
 from tasuki.services.tasks.setting import Setting
 from tasuki.services.tasks.shapes import in_states, to_camel, to_pascal
-from tasuki.services.tasks.starting import Wish, run_task
+from tasuki.services.tasks.starting import run_task, wish_of
 from tasuki.services.tasks.stopping import hold, stop
 from tasuki.store.store import Tx
 from tasuki.values.arns import parse_arn
@@ -55,17 +54,7 @@ class RunTask:
         if "taskDefinition" not in given:
             raise InvalidParameterException("TaskDefinition can not be blank.")
         given.pop("clientToken", None)
-        wish = Wish(
-            parameters=given,
-            account=caller.account,
-            region=caller.region,
-            trace=caller.trace,
-            token=hashlib.sha256(caller.idempotency.encode()).hexdigest(),
-            watcher=caller.watcher,
-            origin=caller.origin,
-            strict=False,
-        )
-        run = run_task(tx, self._setting, wish)
+        run = run_task(tx, self._setting, wish_of(given, caller))
         output = {"Failures": to_pascal(run.failures), "Tasks": [in_states(task) for task in run.tasks]}
         return Answer(output, ",".join(task.arn for task in run.tasks) or None)
 

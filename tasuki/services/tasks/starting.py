@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tasuki.services.switchboard import Caller
 from tasuki.services.tasks import queries as sql
 from tasuki.services.tasks.claiming import is_elsewhere
 from tasuki.services.tasks.definitions import check_memory, cpu_units, memory_mib
@@ -43,6 +44,20 @@ class Run:
 
     tasks: list[Task]
     failures: list[dict[str, str]]
+
+
+def wish_of(given: dict[str, Any], caller: Caller) -> Wish:
+    """Answer what another room wants run: once for one `caller.idempotency`."""
+    return Wish(
+        parameters=given,
+        account=caller.account,
+        region=caller.region,
+        trace=caller.trace,
+        token=hashlib.sha256(caller.idempotency.encode()).hexdigest(),
+        watcher=caller.watcher,
+        origin=caller.origin,
+        strict=False,
+    )
 
 
 def run_task(tx: Tx, setting: Setting, wish: Wish) -> Run:

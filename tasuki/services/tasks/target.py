@@ -1,7 +1,7 @@
 """A cluster as whoever delivers sees it: pipes, schedules and rules run tasks in it."""
 
-import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tasuki.language.integration_parameters import sdk_action
@@ -10,7 +10,7 @@ from tasuki.services.switchboard import NOTHING, PAYLOAD, Caller
 from tasuki.services.tasks.errors import ClusterNotFoundException, InvalidParameterException
 from tasuki.services.tasks.finding import find_cluster, find_definition
 from tasuki.services.tasks.setting import Setting
-from tasuki.services.tasks.starting import Wish, run_task
+from tasuki.services.tasks.starting import run_task, wish_of
 from tasuki.store.store import Tx
 from tasuki.values.arns import Arn, parse_arn
 from tasuki.values.documents import loads
@@ -80,16 +80,7 @@ class ClusterTarget:
         place = _place(arn)
         given = {**_given(_with_payload(parameters, payload)), "cluster": arn}
         given.pop("clientToken", None)
-        wish = Wish(
-            parameters=given,
-            account=place.account,
-            region=place.region,
-            trace=caller.trace,
-            token=hashlib.sha256(caller.idempotency.encode()).hexdigest(),
-            watcher=caller.watcher,
-            origin=caller.origin,
-            strict=False,
-        )
+        wish = replace(wish_of(given, caller), account=place.account, region=place.region)
         ran = run_task(tx, self._setting, wish)
         if ran.failures:
             why = ran.failures[0]
